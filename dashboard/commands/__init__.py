@@ -1,0 +1,1 @@
+"""The commands of `breakeven`, one module a group."""

@@ -1,0 +1,1 @@
+"""From price pages to verified rows: fetch, parse, normalise, verify, store."""

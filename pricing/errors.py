@@ -1,0 +1,43 @@
+"""What can go wrong between a provider's page and a stored price."""
+
+
+class PricingError(Exception):
+    """Base of all pricing errors."""
+
+
+class FetchError(PricingError):
+    """Network, status or deadline; try again later."""
+
+    def __init__(self, message: str, *, provider: str | None = None, url: str | None = None) -> None:
+        self.provider = provider
+        self.url = url
+        super().__init__(message)
+
+
+class Blocked(FetchError):
+    """401, 403, 429 or robots.txt: do not try again in this run."""
+
+
+class TooLarge(FetchError):
+    """The body is over the cap."""
+
+
+class ParseError(PricingError):
+    """The page is not what it was: a person must look."""
+
+    def __init__(self, message: str, *, provider: str | None = None, page: str | None = None) -> None:
+        self.provider = provider
+        self.page = page
+        super().__init__(message)
+
+
+class NormaliseError(PricingError):
+    """Unknown or ambiguous GPU, unit or currency."""
+
+
+class StoreError(PricingError):
+    """The database is missing, locked, read-only, of another version, or not a database."""
+
+
+class SettingsError(PricingError):
+    """An environment variable that cannot be used."""

@@ -1,0 +1,146 @@
+"""The contract of a price source: what to fetch, and a pure function that reads it."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pricing.errors import ParseError
+from pricing.offer import Problem, RawOffer
+
+
+class ProviderClass(StrEnum):
+    """Who sells: price levels and their movement differ by an order between these."""
+
+    MARKETPLACE = "marketplace"
+    NEOCLOUD = "neocloud"
+    HYPERSCALER = "hyperscaler"
+    WITNESS = "witness"  # a catalogue of others' prices: confirms, never overrules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One HTTP request that a provider wants sent; sending is `pricing.http`'s work."""
+
+    page: str  # key under which the answer reaches `parse`
+    url: str
+    method: str = "GET"
+    json_body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)  # may carry a key: never logged or stored
+    is_optional: bool = False  # a failure is reported and leaves the other pages usable
+    is_page: bool = False  # a web page rather than an API: robots.txt applies
+    max_bytes: int = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """An answer: its bytes in memory, or a spooled file where it is large."""
+
+    key: str
+    url: str  # without any key or token
+    body: bytes = b""
+    file: Path | None = None
+
+    def text(self) -> str:
+        """
+        Return the body as text.
+
+        Raises:
+            ParseError: if it is empty or not UTF-8.
+        """
+        data = self.body if self.file is None else self.file.read_bytes()
+        if not data.strip():
+            raise ParseError(f"{self.key}: the answer is empty", page=self.key)
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ParseError(
+                f"{self.key}: the answer is not UTF-8 text ({error.reason})", page=self.key
+            ) from error
+
+    def json(self) -> Any:
+        """
+        Return the body read as JSON, numbers with a point as exact decimals.
+
+        Raises:
+            ParseError: if it is HTML, truncated, or otherwise not JSON.
+        """
+        text = self.text()
+        if text.lstrip()[:1] == "<":
+            raise ParseError(
+                f"{self.key}: HTML came where JSON was expected (a login or error page?)", page=self.key
+            )
+        try:
+            return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+        except ValueError as error:
+            raise ParseError(f"{self.key}: not valid JSON ({error})", page=self.key) from error
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keys:
+    """Credentials from the environment for one provider; their text is never shown."""
+
+    secret: str | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.secret)
+
+
+class Provider(ABC):
+    """
+    A source of prices. It says what to fetch and how to read it; it never fetches, stores or logs.
+
+    A module in `pricing.providers` holds exactly one subclass and is found by itself.
+    """
+
+    name: ClassVar[str]  # the key used everywhere
+    title: ClassVar[str]  # for people
+    kind: ClassVar[ProviderClass]
+    home: ClassVar[str]  # where a person would deploy
+    pages: ClassVar[Mapping[str, str]] = {}  # plain GETs: page key -> URL
+    hosts: ClassVar[frozenset[str]] = frozenset()  # further hosts that redirects and later pages may name
+    min_interval_s: ClassVar[float] = 1.0  # between two requests to this provider
+    requires_key: ClassVar[bool] = False
+    key_help: ClassVar[str] = ""  # where a person gets one
+
+    def requests(self, keys: Keys) -> Iterable[Request]:
+        """Return the first requests; the default is one plain GET for each of `pages`."""
+        del keys
+        return [Request(page=key, url=url) for key, url in self.pages.items()]
+
+    def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
+        """Return what to fetch after this answer: further pages, sent in turn until none is named."""
+        del page, keys
+        return []
+
+    def recognise(self, page: Page) -> str | None:
+        """
+        Return the page key that a saved answer belongs to, judged by its shape, or None.
+
+        Used by `prices replay`. The default accepts anything where the provider has a single page.
+        """
+        del page
+        return next(iter(self.pages)) if len(self.pages) == 1 else None
+
+    @abstractmethod
+    def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
+        """
+        Read the pages: a pure function, strict about everything it takes.
+
+        Args:
+            pages: Answers by page key; further answers of the same kind have keys `key#2`, `key#3`.
+
+        Returns:
+            A `RawOffer` for each price, a `Problem` for each row that is not one.
+
+        Raises:
+            ParseError: if the page as a whole is not of the known shape.
+        """

@@ -1,0 +1,1 @@
+"""One module per price source; each is found by itself."""
