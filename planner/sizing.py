@@ -1,7 +1,7 @@
 """Sizes and speeds of one configuration or of many: memory, speed and the notes that belong to them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from planner.units import GB, GIB
@@ -114,12 +114,7 @@ class Sizing:
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
         work, model = self.workload, self.workload.model
-        nothing: dict[str, object] = dict.fromkeys(
-            (
-                "decode_tokens_per_s decode_low decode_high aggregate_tokens_per_s aggregate_low aggregate_high "
-                "prefill_tokens_per_s ttft_ms tpot_ms bound source"
-            ).split()
-        )
+        nothing: dict[str, object] = dict.fromkeys(field.name for field in fields(Speed))
         return {
             "schema": SIZE_SCHEMA,
             "model": {
