@@ -1,1 +1,1 @@
-"""Sizing, speed, cost and break-even: pure functions of numbers or arrays, without clock, network or database."""
+"""Sizing, speed, cost and break-even: pure functions of numbers or arrays, no clock, network, database."""

@@ -2,7 +2,6 @@
 
 import os
 import socket
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +20,7 @@ def shared_folder() -> Path | None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a person rewrite the expected results of recorded pages and golden texts, and read the difference."""
+    """Let a person rewrite expected results of recordings and golden texts, and read the difference."""
     parser.addoption("--update-expected", action="store_true", help="rewrite expected.json and golden files")
 
 
@@ -56,7 +55,7 @@ def now() -> datetime:
 
 
 @pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Fail a test that leaves this machine, and keep the user's own settings and data out of it."""
     connect = socket.socket.connect
 
@@ -70,4 +69,3 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
         monkeypatch.delenv(name)
     database = tmp_path_factory.mktemp("data") / "breakeven.db"
     monkeypatch.setenv("BREAKEVEN_DATABASE_URL", f"sqlite:///{database}")
-    yield
