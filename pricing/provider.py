@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
@@ -33,7 +34,11 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)  # may carry a key: never logged or stored
     is_optional: bool = False  # a failure is reported and leaves the other pages usable
     is_page: bool = False  # a web page rather than an API: robots.txt applies
-    max_bytes: int = 16 * 2**20
+    is_safe: bool = (
+        False  # a POST that only reads, as a GraphQL query does: may be sent again after a failure
+    )
+    max_bytes: int = 16 * 2**20  # of the inflated body
+    deadline_s: float = 60.0  # for everything: tries, redirects, pauses, the last byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +115,11 @@ class Provider(ABC):
     min_interval_s: ClassVar[float] = 1.0  # between two requests to this provider
     requires_key: ClassVar[bool] = False
     key_help: ClassVar[str] = ""  # where a person gets one
+
+    @classmethod
+    def allowed_hosts(cls) -> frozenset[str]:
+        """Return every host that this provider's requests and redirects may name."""
+        return cls.hosts | {host for url in cls.pages.values() if (host := urlsplit(url).hostname)}
 
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Return the first requests; the default is one plain GET for each of `pages`."""
