@@ -1,1 +1,4 @@
-"""The commands of `breakeven`, one module a group."""
+"""The commands, one module a group; each adds its parsers with `register(commands)`."""
+
+# In the order of `breakeven -h`.
+MODULES = ("catalogues",)

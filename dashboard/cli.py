@@ -1,0 +1,209 @@
+"""
+The command line: reads the arguments, runs one command, prints its answer. The only place that prints.
+
+Answers go to stdout (one JSON document with `--json`), everything else to stderr. Exit codes: 0 done, 1 done
+in part, 2 wrong usage or input, 3 nothing could be done, 130 interrupted.
+"""
+
+import argparse
+import errno
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TextIO
+
+from dashboard.commands import MODULES
+from dashboard.commands.base import (
+    NOTHING_DONE,
+    WRONG_USAGE,
+    Commands,
+    Context,
+    Output,
+    Parser,
+    UsageError,
+    one_line,
+    suggestion,
+)
+from planner.errors import InvalidScenario, PlannerError
+from pricing.errors import PricingError, SettingsError
+
+INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def main(argv: Sequence[str] | None = None, *, clock: Callable[[], datetime] | None = None) -> int:
+    """
+    Run one command and return its exit code.
+
+    Args:
+        argv: The arguments without the program's name; those of this process by default.
+        clock: What time it is; the real time by default.
+    """
+    try:
+        code = _guarded(list(sys.argv[1:] if argv is None else argv), clock or _utc_now)
+        _flush()
+    except BrokenPipeError:
+        _discard_stdout()
+        return 0
+    return code
+
+
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    shared = Parser(add_help=False)
+    shared.add_argument(
+        "--json", action="store_true", default=False, help="print one JSON document and nothing else"
+    )
+    nested = Parser(add_help=False)
+    nested.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help=shared._actions[0].help
+    )
+    parser = Parser(
+        prog="breakeven",
+        description="Where to run an open-weight language model, what it costs, and when buying pays.",
+        epilog="example:\n  breakeven plan qwen3-coder-480b-a35b --hours-per-day 8\n\n"
+        "Exit codes: 0 done, 1 done in part, 2 wrong usage or input, 3 nothing could be done.",
+        parents=[shared],
+    )
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.set_defaults(parser=parser)
+    commands = Commands(parser, nested)
+    for module in MODULES:
+        importlib.import_module(f"dashboard.commands.{module}").register(commands)
+    return parser
+
+
+def _guarded(argv: list[str], clock: Callable[[], datetime]) -> int:
+    """Run, and turn every error into one line and an exit code."""
+    try:
+        return _run(argv, clock)
+    except UsageError as error:
+        return _refuse(str(error), WRONG_USAGE)
+    except InvalidScenario as error:
+        field = str(error.field)
+        option = field if field.startswith("--") else "--" + field.replace("_", "-")
+        return _refuse(f"{option}: {error.value!r} is not allowed; give {error.allowed}", WRONG_USAGE)
+    except (PlannerError, SettingsError) as error:
+        return _refuse(str(error), WRONG_USAGE)
+    except PricingError as error:
+        return _refuse(str(error), NOTHING_DONE)
+    except KeyboardInterrupt:
+        return _refuse("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        # The last resort: a user gets one line, a developer asks for the rest.
+        if os.environ.get("BREAKEVEN_DEBUG") == "1":
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _refuse(
+            f"unexpected error ({what}); run it again with BREAKEVEN_DEBUG=1 for the details", NOTHING_DONE
+        )
+
+
+def _run(argv: list[str], clock: Callable[[], datetime]) -> int:
+    parser = build_parser()
+    try:
+        arguments, unknown = parser.parse_known_args(argv)
+    except SystemExit as stop:  # -h
+        return int(stop.code or 0)
+    command: Parser = arguments.parser
+    if unknown:
+        raise UsageError(_unknown(unknown, command))
+    if arguments.version:
+        return _print(_version(), as_json=arguments.json)
+    if not hasattr(arguments, "run"):
+        raise UsageError(f"give a command: {', '.join(command.subcommands())} (see `{command.prog} -h`)")
+    context = Context(clock=clock, environ=os.environ, tell=_tell, is_terminal=_is_terminal(sys.stderr))
+    return _print(arguments.run(arguments, context), as_json=arguments.json)
+
+
+def _unknown(unknown: Sequence[str], command: Parser) -> str:
+    """Say which argument was not understood."""
+    first = unknown[0]
+    see = f"(see `{command.prog} -h`)"
+    if first.startswith("-") and first != "-":
+        name = first.split("=", 1)[0]
+        return f"unknown option {name!r}{suggestion(name, command.option_names())} {see}"
+    return f"unexpected argument {first!r} {see}"
+
+
+def _version() -> Output:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        number = version("breakeven")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        number = "0+checkout"
+    return Output(document={"schema": "breakeven.version/1", "version": number}, text=f"breakeven {number}")
+
+
+def _print(output: Output, *, as_json: bool) -> int:
+    for warning in output.warnings:
+        _tell(f"warning: {warning}")
+    if as_json:
+        unicode_ok = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
+        text = json.dumps(output.document, ensure_ascii=not unicode_ok, indent=2, allow_nan=False)
+    else:
+        body = output.text if isinstance(output.text, str) else output.text()
+        text = "\n\n".join(part for part in (_emphasised(output.headline), body.rstrip()) if part)
+    if text:
+        _write(sys.stdout, text)
+    return output.exit_code
+
+
+def _emphasised(headline: str) -> str:
+    if headline and _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR"):
+        return f"{BOLD}{headline}{PLAIN}"
+    return headline
+
+
+def _refuse(message: str, code: int) -> int:
+    _tell(message)
+    return code
+
+
+def _tell(message: str) -> None:
+    _write(sys.stderr, f"breakeven: {one_line(message)}")
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    """Print, whatever the encoding of the stream can show."""
+    if stream is None:  # closed by the caller
+        return
+    try:
+        print(text, file=stream)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        print(text.encode(encoding, "replace").decode(encoding), file=stream)
+    except OSError as error:
+        raise _as_closed_pipe(error) from error
+
+
+def _flush() -> None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        raise _as_closed_pipe(error) from error
+
+
+def _as_closed_pipe(error: OSError) -> OSError:
+    """Windows reports a closed pipe as an invalid argument."""
+    return BrokenPipeError(*error.args) if error.errno in {errno.EPIPE, errno.EINVAL} else error
+
+
+def _discard_stdout() -> None:
+    """Give the interpreter somewhere to flush to when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)

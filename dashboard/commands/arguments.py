@@ -1,0 +1,179 @@
+"""Arguments that several commands share: numbers read strictly, the workload, the terms of a plan."""
+
+import argparse
+import math
+from pathlib import Path
+
+from dashboard.commands.base import Parser
+
+# Every option of a scenario, in the order of docs/interface.md; names are those of `Scenario`'s fields.
+WORKLOAD_OPTIONS = (
+    "gpu",
+    "gpus",
+    "quant",
+    "context",
+    "batch",
+    "kv_dtype",
+    "engine",
+    "method",
+    "offload",
+    "host_gb_per_s",
+    "input_tokens",
+    "output_tokens",
+    "decode_tokens_per_s",
+)
+TERMS_OPTIONS = (
+    "hours_per_day",
+    "days_per_month",
+    "electricity_usd_per_kwh",
+    "electricity_region",
+    "budget_usd",
+    "owner",
+    "own",
+    "tokens_per_month",
+    "requests_per_s",
+    "peak_factor",
+    "max_ttft_ms",
+    "max_tpot_ms",
+    "min_tokens_per_s_per_user",
+    "provider",
+    "tier",
+    "region",
+    "max_price_age",
+    "as_of",
+    "currency",
+)
+
+
+def number(text: str) -> float:
+    """Read a finite number written with a decimal point."""
+    _refuse_comma(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
+    return value
+
+
+def count(text: str) -> int:
+    """Read a whole number."""
+    _refuse_comma(text)
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    value = number(text)
+    if value != int(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(value)
+
+
+def readable_file(text: str) -> Path:
+    """Read the name of a file that is there."""
+    path = Path(text)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not there"
+        raise argparse.ArgumentTypeError(f"the file {text!r} is {what}")
+    return path
+
+
+def _refuse_comma(text: str) -> None:
+    if "," not in text:
+        return
+    point = text.replace(",", ".")
+    whole, _, rest = text.partition(",")
+    if len(rest) == 3 and rest.isdigit() and whole.lstrip("-").isdigit():  # 4,500: which of the two?
+        point = f"{whole}{rest} or {point}"
+    elif text.count(",") > 1 or "." in text:
+        point = text.replace(",", "")
+    raise argparse.ArgumentTypeError(f"{text!r} has a comma; write {point}, with a decimal point")
+
+
+def workload_parent() -> Parser:
+    """Return the options that say what is served, and on what; absent ones stay absent."""
+    parent = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = parent.add_argument_group("workload")
+    add = group.add_argument
+    add("--gpu", metavar="NAME", help="GPU or device, any alias (`breakeven gpus`)")
+    add("--gpus", metavar="N", type=count, help="how many of them serve one replica (1)")
+    add("--quant", metavar="NAME", help="weight format (Q4_K_M; `breakeven quants`)")
+    add("--context", metavar="N", type=count, help="tokens per sequence (8192)")
+    add("--batch", metavar="N", type=count, help="sequences at once (1)")
+    add("--kv-dtype", choices=("fp16", "bf16", "fp8", "q8_0", "q4_0"), help="precision of the cache (fp16)")
+    add(
+        "--engine",
+        choices=("auto", "vllm", "sglang", "llama.cpp", "tensorrt-llm"),
+        help="serving engine (auto: llama.cpp for GGUF formats, else vllm)",
+    )
+    add(
+        "--method",
+        choices=("calibrated", "simple"),
+        help="estimate (calibrated); simple is the sizing page's arithmetic",
+    )
+    add("--offload", metavar="F", type=number, help="fraction of the weights in system RAM (0)")
+    add("--host-gb-per-s", metavar="X", type=number, help="bandwidth of that RAM as the GPU sees it")
+    add("--input-tokens", metavar="N", type=count, help="tokens into one request (4096)")
+    add("--output-tokens", metavar="N", type=count, help="tokens out of one request (512)")
+    add(
+        "--decode-tokens-per-s",
+        metavar="X",
+        type=number,
+        help="a measured decode speed of the machine named by --gpu; wins over the estimate there",
+    )
+    add(
+        "--sizing",
+        metavar="FILE",
+        help="a sizing made elsewhere: `breakeven size --json`, `llama-bench -o json`, vLLM `bench serve`",
+    )
+    add("--scenario", metavar="FILE", help="a scenario file (TOML); options given here win over it")
+    return parent
+
+
+def terms_parent() -> Parser:
+    """Return the options that say how much it is used and on what terms it is paid."""
+    parent = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    use = parent.add_argument_group("use").add_argument
+    use("--hours-per-day", metavar="H", type=number, help="hours in which the service is there (4)")
+    use("--days-per-month", metavar="D", type=number, help="days of use in a month (30.4)")
+    use("--tokens-per-month", metavar="N", type=number, help="demand: output tokens a month")
+    use("--requests-per-s", metavar="X", type=number, help="demand: mean requests a second")
+    use("--peak-factor", metavar="X", type=number, help="peak over mean demand")
+    use("--max-ttft-ms", metavar="X", type=number, help="limit of the time to the first token")
+    use("--max-tpot-ms", metavar="X", type=number, help="limit of the time between tokens")
+    use(
+        "--min-tokens-per-s-per-user",
+        metavar="X",
+        type=number,
+        help="slower options rank last, as too slow to talk to (10)",
+    )
+    money = parent.add_argument_group("money").add_argument
+    money("--electricity-usd-per-kwh", metavar="X", type=number, help="electricity tariff (0.175)")
+    money("--electricity-region", metavar="CODE[:SECTOR]", help="tariff of a region: DE, US-CA:commercial")
+    money("--budget-usd", metavar="X", type=number, help="hardware budget")
+    money(
+        "--owner",
+        choices=("home", "office", "colo"),
+        help="who owns: sets the defaults of owning (office); home has no staff cost and PUE 1.0",
+    )
+    money("--own", metavar='"2x RTX 4090"', help="hardware already there: only its running cost counts")
+    money("--currency", metavar="CODE", help="currency shown, at a dated reference rate (USD)")
+    money(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        help="any other assumption (`breakeven plan --assumptions` lists them)",
+    )
+    prices = parent.add_argument_group("prices").add_argument
+    prices("--provider", metavar="NAME", action="append", help="only this provider; may be repeated")
+    prices("--tier", metavar="NAME", action="append", help="only this tier; may be repeated")
+    prices("--region", metavar="TEXT", action="append", help="only this region; may be repeated")
+    prices(
+        "--max-price-age",
+        metavar="DAYS",
+        type=number,
+        help="leave out verified prices older than this (14)",
+    )
+    prices("--as-of", metavar="DATE", help="prices as they stood then (now)")
+    return parent

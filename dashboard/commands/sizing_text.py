@@ -1,0 +1,149 @@
+"""How a sizing reads: one sentence, memory, speed, notes."""
+
+from collections.abc import Sequence
+
+from dashboard import tables
+from planner.sizing import Sizing, SpeedSource
+
+DEFINITIONS = (
+    "decode: one sequence in a pure decode step; "
+    "the other speeds: the whole batch always in flight, prompts included"
+)
+
+
+def machine_name(sizing: Sizing) -> str:
+    """Return `2x H100 SXM`."""
+    return f"{sizing.machine.gpu_count}x {sizing.machine.gpu.name}"
+
+
+def sentence(sizing: Sizing) -> str:
+    """Say in one sentence whether it fits, and how fast it is."""
+    memory, work = sizing.memory.to_document(), sizing.workload
+    what = f"{work.model.name} in {work.quant.name}"
+    where = machine_name(sizing)
+    needed, usable = tables.gib(memory["total_gib"]), tables.gib(memory["usable_gib"])
+    if not sizing.memory.fits:
+        spilled = "" if sizing.speed is None else f"; spilling it makes {_speed(sizing)}"
+        return f"{what} does not fit on {where}: {needed} GiB needed, {usable} GiB usable{spilled}."
+    fits = f"{what} fits on {where}: {needed} of {usable} GiB usable"
+    return f"{fits}." if sizing.speed is None else f"{fits}, {_speed(sizing)} for one sequence."
+
+
+def details(sizing: Sizing) -> str:
+    """Return the tables of memory and speed, the notes and the footnotes."""
+    speed = "" if sizing.speed is None else _speed_table(sizing)
+    notes = tables.bullets(sizing.notes)
+    return tables.paragraphs(_setting(sizing), _memory_table(sizing), speed, notes, _footnote([sizing]))
+
+
+def rows_table(sizings: Sequence[Sizing], first: str, labels: Sequence[str]) -> str:
+    """Return one line a sizing: memory, whether it fits, speed."""
+    headers = (
+        first,
+        "weights GiB",
+        "KV GiB",
+        "total GiB",
+        "usable GiB",
+        "fits",
+        "decode tok/s",
+        "aggregate tok/s",
+        "TTFT ms",
+        "bound",
+    )
+    rows = [
+        (label, *_memory_cells(sizing), *_speed_cells(sizing))
+        for label, sizing in zip(labels, sizings, strict=True)
+    ]
+    return tables.paragraphs(tables.table(headers, rows, left=(0, 9)), _footnote(sizings))
+
+
+def _memory_cells(sizing: Sizing) -> tuple[str | None, ...]:
+    memory = sizing.memory.to_document()
+    amounts = (memory[name] for name in ("weights_gib", "kv_cache_gib", "total_gib", "usable_gib"))
+    return (*map(tables.gib, amounts), tables.yes_no(sizing.memory.fits))
+
+
+def _speed_cells(sizing: Sizing) -> tuple[str | None, ...]:
+    speed = sizing.speed
+    if speed is None:
+        return (None, None, None, None)
+    mark = speed.source is SpeedSource.ESTIMATED
+    return (
+        tables.starred(tables.tokens_per_s(speed.decode_tokens_per_s), mark),
+        tables.starred(tables.tokens_per_s(speed.aggregate_tokens_per_s), mark),
+        tables.starred(tables.number(speed.ttft_ms), mark),
+        str(speed.bound),
+    )
+
+
+def _setting(sizing: Sizing) -> str:
+    work = sizing.workload
+    offload = f", {tables.share(work.offload_fraction)} of the weights offloaded" * bool(
+        work.offload_fraction
+    )
+    return (
+        f"context {work.context_tokens:,} tokens, batch {work.batch}, KV cache {work.kv_dtype}, "
+        f"engine {work.engine}, method {work.method}{offload}"
+    )
+
+
+def _memory_table(sizing: Sizing) -> str:
+    memory = sizing.memory.to_document()
+    parts = (
+        ("weights", "weights_gib"),
+        ("offloaded to host", "offloaded_gib"),
+        ("KV cache", "kv_cache_gib"),
+        ("fixed state", "state_gib"),
+        ("runtime", "runtime_gib"),
+        ("total on GPU", "total_gib"),
+        ("usable", "usable_gib"),
+        ("headroom", "headroom_gib"),
+    )
+    optional = {"offloaded_gib", "state_gib"}
+    rows = [(title, tables.gib(memory[key])) for title, key in parts if memory[key] or key not in optional]
+    limits = [
+        ("largest context, tokens", tables.number(sizing.memory.max_context_tokens)),
+        ("largest batch", tables.number(sizing.memory.max_batch)),
+    ]
+    return tables.paragraphs(tables.table(("memory", "GiB"), rows), tables.table(("that fits", ""), limits))
+
+
+def _speed_table(sizing: Sizing) -> str:
+    speed = sizing.speed
+    assert speed is not None
+    mark = speed.source is SpeedSource.ESTIMATED
+
+    def cell(value: float | None) -> str | None:
+        return tables.starred(tables.tokens_per_s(value), mark)
+
+    rows = [
+        (
+            "decode, one sequence, tok/s",
+            cell(speed.decode_tokens_per_s),
+            f"{tables.tokens_per_s(speed.decode_low)} - {tables.tokens_per_s(speed.decode_high)}",
+        ),
+        (
+            "all sequences, output tok/s",
+            cell(speed.aggregate_tokens_per_s),
+            f"{tables.tokens_per_s(speed.aggregate_low)} - {tables.tokens_per_s(speed.aggregate_high)}",
+        ),
+        ("prefill, one prompt, tok/s", cell(speed.prefill_tokens_per_s), None),
+        ("time to first token, ms", cell(speed.ttft_ms), None),
+        ("time per further token, ms", cell(speed.tpot_ms), None),
+    ]
+    limit = f"limited by: {speed.bound} ({speed.source})"
+    return tables.paragraphs(tables.table(("speed", "", "range"), rows), limit)
+
+
+def _speed(sizing: Sizing) -> str:
+    speed = sizing.speed
+    assert speed is not None
+    mark = speed.source is SpeedSource.ESTIMATED
+    return f"{tables.starred(tables.tokens_per_s(speed.decode_tokens_per_s), mark)} tok/s"
+
+
+def _footnote(sizings: Sequence[Sizing]) -> str:
+    speeds = [sizing.speed for sizing in sizings if sizing.speed is not None]
+    if not any(speed.source is SpeedSource.ESTIMATED for speed in speeds):
+        return DEFINITIONS if speeds else ""
+    return f"{tables.ESTIMATE_NOTE}; {DEFINITIONS}"

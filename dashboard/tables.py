@@ -1,0 +1,122 @@
+"""Text for people: tables, rounded numbers, marks on estimates. Nothing here computes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+ESTIMATE_MARK = "*"
+ESTIMATE_NOTE = "* estimated, not measured"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: Iterable[int] = (0,)) -> str:
+    """
+    Return rows as a table; numbers to the right, texts to the left, unknown as an empty cell.
+
+    Args:
+        headers: Titles, with their units.
+        rows: Cells, formatted already; None is unknown.
+        left: Columns that hold text.
+    """
+    from tabulate import tabulate
+
+    texts = set(left)
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    lines = tabulate(
+        cells,
+        headers=list(headers),
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["left" if index in texts else "right" for index in range(len(headers))] if cells else None,
+    )
+    return "\n".join(line.rstrip() for line in lines.splitlines())
+
+
+def number(value: float | None, places: int = 0) -> str | None:
+    """Return a number with thousands separators, or None where unknown."""
+    return None if value is None else f"{value:,.{places}f}"
+
+
+def significant(value: float | None, digits: int = 3) -> str | None:
+    """Return a number rounded to a few digits, never in exponent form."""
+    if value is None:
+        return None
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - Decimal(repr(float(value))).adjusted())
+    return f"{value:,.{min(places, 12)}f}"
+
+
+def money(value: float | Decimal | str | None, places: int = 2) -> str | None:
+    """Return an amount; tiny ones keep two digits that say something."""
+    if value is None:
+        return None
+    amount = Decimal(str(value))
+    if amount != 0 and abs(amount) < Decimal(1).scaleb(-places):
+        return significant(float(amount), 2)
+    return f"{amount:,.{places}f}"
+
+
+def tokens_per_s(value: float | None) -> str | None:
+    """Return a speed: one decimal below 100."""
+    return None if value is None else number(value, 1 if abs(value) < 100 else 0)
+
+
+def gib(value: float | None) -> str | None:
+    """Return memory with two decimals."""
+    return number(value, 2)
+
+
+def params(value: float | None) -> str | None:
+    """Return a number of parameters in billions or millions."""
+    if value is None:
+        return None
+    return f"{value / 1e9:,.1f} B" if value >= 1e9 else f"{value / 1e6:,.0f} M"
+
+
+def age(hours: float | None) -> str | None:
+    """Return an age in words: minutes, hours, then days."""
+    if hours is None:
+        return None
+    if hours < 1:
+        return f"{max(0, round(hours * 60))} min"
+    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:,.0f} d"
+
+
+def share(fraction: float | None) -> str | None:
+    """Return a fraction as a percentage."""
+    return None if fraction is None else f"{fraction * 100:.0f} %"
+
+
+def yes_no(value: bool | None) -> str | None:
+    """Return yes, no, or nothing where unknown."""
+    return None if value is None else ("yes" if value else "no")
+
+
+def starred(text: str | None, is_estimate: bool = True) -> str | None:
+    """Return the text with the mark of an estimate."""
+    return f"{text}{ESTIMATE_MARK}" if text is not None and is_estimate else text
+
+
+def moment(time: datetime | None) -> str | None:
+    """Return a time to the minute, in UTC."""
+    return None if time is None else time.strftime("%Y-%m-%d %H:%M")
+
+
+def shortened(text: str | None, width: int) -> str | None:
+    """Return a text cut to a width."""
+    return text if text is None or len(text) <= width else text[: width - 1] + "…"
+
+
+def paragraphs(*parts: str) -> str:
+    """Return the parts that say something, with an empty line between."""
+    return "\n\n".join(part.rstrip() for part in parts if part and part.strip())
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """Return lines as a list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `1 price`, `2 prices`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
