@@ -21,6 +21,7 @@ from dashboard.commands.base import (
     WRONG_USAGE,
     Commands,
     Context,
+    NothingDone,
     Output,
     Parser,
     UsageError,
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None, *, clock: Callable[[], datetime] | N
     """
     try:
         code = _guarded(list(sys.argv[1:] if argv is None else argv), clock or _utc_now)
-        _flush()
+        _flush(sys.stdout)
     except BrokenPipeError:
         _discard_stdout()
         return 0
@@ -88,7 +89,7 @@ def _guarded(argv: list[str], clock: Callable[[], datetime]) -> int:
         return _refuse(f"{option}: {error.value!r} is not allowed; give {error.allowed}", WRONG_USAGE)
     except (PlannerError, SettingsError) as error:
         return _refuse(str(error), WRONG_USAGE)
-    except PricingError as error:
+    except (PricingError, NothingDone) as error:
         return _refuse(str(error), NOTHING_DONE)
     except KeyboardInterrupt:
         return _refuse("interrupted", INTERRUPTED)
@@ -114,11 +115,20 @@ def _run(argv: list[str], clock: Callable[[], datetime]) -> int:
     if unknown:
         raise UsageError(_unknown(unknown, command))
     if arguments.version:
-        return _print(_version(), as_json=arguments.json)
+        return _print(_version(), as_json=arguments.json, stream=sys.stdout)
     if not hasattr(arguments, "run"):
         raise UsageError(f"give a command: {', '.join(command.subcommands())} (see `{command.prog} -h`)")
-    context = Context(clock=clock, environ=os.environ, tell=_tell, is_terminal=_is_terminal(sys.stderr))
-    return _print(arguments.run(arguments, context), as_json=arguments.json)
+    as_json, stdout = arguments.json, sys.stdout
+
+    def show(output: Output) -> None:
+        _print(output, as_json=as_json, stream=stdout)
+        _flush(stdout)
+
+    context = Context(
+        clock=clock, environ=os.environ, tell=_tell, show=show, is_terminal=_is_terminal(sys.stderr)
+    )
+    output = arguments.run(arguments, context)
+    return 0 if output is None else _print(output, as_json=as_json, stream=stdout)
 
 
 def _unknown(unknown: Sequence[str], command: Parser) -> str:
@@ -141,22 +151,22 @@ def _version() -> Output:
     return Output(document={"schema": "breakeven.version/1", "version": number}, text=f"breakeven {number}")
 
 
-def _print(output: Output, *, as_json: bool) -> int:
+def _print(output: Output, *, as_json: bool, stream: TextIO | None) -> int:
     for warning in output.warnings:
         _tell(f"warning: {warning}")
     if as_json:
-        unicode_ok = "utf" in (getattr(sys.stdout, "encoding", None) or "").lower()
+        unicode_ok = "utf" in (getattr(stream, "encoding", None) or "").lower()
         text = json.dumps(output.document, ensure_ascii=not unicode_ok, indent=2, allow_nan=False)
     else:
         body = output.text if isinstance(output.text, str) else output.text()
-        text = "\n\n".join(part for part in (_emphasised(output.headline), body.rstrip()) if part)
+        text = "\n\n".join(part for part in (_emphasised(output.headline, stream), body.rstrip()) if part)
     if text:
-        _write(sys.stdout, text)
+        _write(stream, text)
     return output.exit_code
 
 
-def _emphasised(headline: str) -> str:
-    if headline and _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR"):
+def _emphasised(headline: str, stream: TextIO | None) -> str:
+    if headline and _is_terminal(stream) and not os.environ.get("NO_COLOR"):
         return f"{BOLD}{headline}{PLAIN}"
     return headline
 
@@ -183,10 +193,10 @@ def _write(stream: TextIO | None, text: str) -> None:
         raise _as_closed_pipe(error) from error
 
 
-def _flush() -> None:
+def _flush(stream: TextIO | None) -> None:
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        if stream is not None:
+            stream.flush()
     except OSError as error:
         raise _as_closed_pipe(error) from error
 

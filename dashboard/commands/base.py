@@ -12,11 +12,15 @@ DONE_IN_PART = 1
 WRONG_USAGE = 2
 NOTHING_DONE = 3
 
-Run = Callable[[argparse.Namespace, "Context"], "Output"]
+Run = Callable[[argparse.Namespace, "Context"], "Output | None"]
 
 
 class UsageError(Exception):
     """Something on the command line, or in a file it names, that cannot be used: one line for the user."""
+
+
+class NothingDone(Exception):
+    """The command could not do anything, through no fault of its arguments: one line, exit 3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Context:
     clock: Callable[[], datetime]  # aware UTC
     environ: Mapping[str, str]
     tell: Callable[[str], None]  # one line on stderr
+    show: Callable[["Output"], None]  # an answer before the command ends
     is_terminal: bool = False  # stderr: progress makes sense
 
 
