@@ -75,7 +75,8 @@ def build(cls: type[Record], table: Mapping[str, Any]) -> Record:
     Raises:
         ValueError: if a field is unknown, missing, or of the wrong type.
     """
-    plan = _fields(cls)
+    record_type: Any = cls  # mypy: a class is hashable
+    plan = _fields(record_type)
     unknown = table.keys() - plan.keys()
     if unknown:
         raise ValueError(f"{cls.__name__} has no field {', '.join(sorted(unknown))}")

@@ -1,0 +1,60 @@
+"""What hosted models cost per token: dated prices of API providers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from planner.catalogue import checked_day, optional_float, read_csv
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPrice:
+    """The price of one model at one provider."""
+
+    provider: str
+    model_name: str  # as the provider writes it
+    model_id: str | None  # of the catalogue; None where it is not in there
+    has_open_weights: bool | None
+    usd_per_mtok_input: float | None
+    usd_per_mtok_output: float | None
+    usd_per_mtok_cached_input: float | None
+    as_of: str
+    source: str
+    notes: str
+    checked: str
+
+
+@cache
+def all_token_prices() -> tuple[TokenPrice, ...]:
+    """Return all token prices, in the order of the catalogue."""
+    return tuple(
+        TokenPrice(
+            provider=row["provider"],
+            model_name=row["model"],
+            model_id=row["model_id"] or None,
+            has_open_weights={"yes": True, "no": False}.get(row["open_weights"]),
+            usd_per_mtok_input=optional_float(row["usd_per_mtok_input"]),
+            usd_per_mtok_output=optional_float(row["usd_per_mtok_output"]),
+            usd_per_mtok_cached_input=optional_float(row["usd_per_mtok_cached_input"]),
+            as_of=checked_day(row["as_of"]),
+            source=row["source"],
+            notes=row["notes"],
+            checked=row["checked"],
+        )
+        for row in read_csv("api_prices.csv")
+    )
+
+
+def api_prices(model_id: str) -> tuple[TokenPrice, ...]:
+    """Return what API providers charge for a model of the catalogue; empty where none is known."""
+    return _by_model().get(model_id, ())
+
+
+@cache
+def _by_model() -> Mapping[str, tuple[TokenPrice, ...]]:
+    by_model: dict[str, list[TokenPrice]] = {}
+    for price in all_token_prices():
+        if price.model_id:
+            by_model.setdefault(price.model_id, []).append(price)
+    return MappingProxyType({model_id: tuple(prices) for model_id, prices in by_model.items()})
