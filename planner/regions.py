@@ -30,7 +30,15 @@ def all_countries() -> Mapping[str, Country]:
     """Return all countries by code."""
     rows = read_csv("countries.csv")
     countries = {
-        row["code"]: Country(**{**row, "is_eu_member": row["is_eu_member"] == "yes"}) for row in rows
+        row["code"]: Country(
+            code=row["code"],
+            name=row["name"],
+            continent=row["continent"],
+            is_eu_member=row["is_eu_member"] == "yes",
+            source=row["source"],
+            checked=row["checked"],
+        )
+        for row in rows
     }
     if len(countries) != len(rows):
         raise ValueError("countries.csv: a code occurs twice")
