@@ -1,0 +1,50 @@
+"""Addresses: what may be shown of one, which are on this machine, which stand in for a provider's own."""
+
+import ipaddress
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
+
+from pricing.errors import SettingsError
+
+# Query parameters that carry credentials wherever they occur.
+_SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "token", "access_token", "secret", "signature"})
+
+
+def mirror(name: str, url: str) -> SplitResult:
+    """
+    Return the parts of the address that stands in for all hosts of a provider.
+
+    Raises:
+        SettingsError: if it is not one, or plain http to anywhere but this machine.
+    """
+    variable = f"BREAKEVEN_{name.upper()}_BASE_URL"
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise SettingsError(f"{variable}: {url!r} is not an address; give https://host/path") from error
+    if not host or parts.scheme not in {"http", "https"} or parts.query or parts.fragment:
+        raise SettingsError(f"{variable}: {url!r} is not an address; give https://host/path")
+    if parts.scheme == "http" and not is_loopback(host):
+        raise SettingsError(
+            f"{variable}: plain http is only for a loopback address, not for {host}; use https"
+        )
+    return parts
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name is this machine without asking any name server."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def public_url(url: str) -> str:
+    """Return an address without credentials: no user part, and no parameter that carries a key."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [(name, value) for name, value in pairs if name.lower() not in _SECRET_PARAMETERS]
+    query = parts.query if len(kept) == len(pairs) else urlencode(kept)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, query, ""))

@@ -1,0 +1,443 @@
+"""
+Send a provider's requests: bounded in time, size, tries, and in where they may go.
+
+The only module that imports httpx. Whatever goes wrong becomes a `FetchError` whose text holds no key.
+"""
+
+import random
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urljoin, urlsplit, urlunsplit
+
+import httpx
+
+from pricing.addresses import mirror, public_url
+from pricing.body import Sink, Undecodable, inflated
+from pricing.errors import Blocked, FetchError, TooLarge
+from pricing.provider import Page, Provider, Request
+
+__all__ = ["USER_AGENT", "Client"]
+
+try:
+    _VERSION = version("breakeven")
+except PackageNotFoundError:  # run from a checkout that is not installed
+    _VERSION = "0"
+# Says who asks and where to complain; bare library agents are refused. Source: PROVIDERS 0.8.
+USER_AGENT = f"breakeven/{_VERSION} (GPU price comparison for its user; contact: see the project's README)"
+# A server that is there answers a connection at once. Source: own choice.
+CONNECT_TIMEOUT_S = 10.0
+# Slow price lists think for some seconds before the first byte. Source: own choice.
+READ_TIMEOUT_S = 30.0
+# "Few tries": STYLE 8. Together with the pauses they stay within the deadline.
+MAX_TRIES = 3
+FIRST_PAUSE_S = 1.0  # doubled with every try, times 0.5 to 1.5
+# A longer wish of a server is an answer for the next run. Source: own choice.
+MAX_RETRY_AFTER_S = 30.0
+# Source: STYLE 8, "at most three".
+MAX_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TRY_AGAIN = frozenset({429, 502, 503, 504})
+
+
+class _Again(Exception):
+    """A failure after which the same request may be sent once more."""
+
+    def __init__(self, error: FetchError, after_s: float | None = None) -> None:
+        self.error = error
+        self.after_s = after_s
+        super().__init__(str(error))
+
+
+class Client:
+    """
+    Fetches for all providers of a run; closed at its end, which removes spooled files.
+
+    Different providers may be fetched from different threads, one provider from one thread at a time.
+
+    Args:
+        base_urls: Provider name to a mirror or proxy that stands in for all of its hosts.
+        secrets: Texts that must not appear in any message or address.
+        transport: Stands in for the network in tests.
+        clock: Monotonic seconds. [s]
+        sleep: Waits the given seconds.
+        jitter: Returns numbers between 0 and 1.
+        wall_clock: For a `Retry-After` that is a date.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_urls: Mapping[str, str] | None = None,
+        secrets: Iterable[str] = (),
+        transport: httpx.BaseTransport | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+        wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._base_urls = {name: mirror(name, url) for name, url in (base_urls or {}).items() if url}
+        self._secrets = tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
+        self._transport = transport
+        self._clock = clock
+        self._sleep = sleep
+        self._jitter = jitter
+        self._wall_clock = wall_clock
+        self._lines: dict[str, _Line] = {}
+        self._lock = threading.Lock()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections and remove spooled files."""
+        with self._lock:
+            for line in self._lines.values():
+                line.httpx.close()
+            self._lines.clear()
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
+
+    def fetch(self, request: Request, provider: Provider) -> Page:
+        """
+        Send one request of a provider and return its answer.
+
+        Raises:
+            Blocked: on 401 and 403, and on 429 that lasts.
+            TooLarge: if the inflated body is over `request.max_bytes`.
+            FetchError: for anything else; the text holds no key.
+        """
+        deadline = self._clock() + request.deadline_s
+        line = self._line(provider)
+        tries = MAX_TRIES if request.method == "GET" or request.is_safe else 1
+        for number in range(1, tries + 1):
+            self._pace(line, provider, request, deadline)
+            try:
+                return self._send(line, request, provider, deadline)
+            except _Again as failure:
+                pause = failure.after_s
+                if pause is None:
+                    pause = FIRST_PAUSE_S * 2 ** (number - 1) * (0.5 + self._jitter())
+                is_last = number == tries or pause > MAX_RETRY_AFTER_S
+                if is_last or self._clock() + pause >= deadline:
+                    raise failure.error from failure.__cause__
+            self._sleep(pause)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    # -- one try ------------------------------------------------------------------------------------
+
+    def _send(self, line: "_Line", request: Request, provider: Provider, deadline: float) -> Page:
+        """Send once, following redirects within the provider's own hosts."""
+        url, method, headers = request.url, request.method, dict(request.headers)
+        body = request.json_body
+        for _ in range(MAX_REDIRECTS + 1):
+            target = self._target(url, provider, request)
+            if self._clock() >= deadline:
+                raise self._late(request, provider)
+            with line.watched(deadline - self._clock()) as watch, self._wrapped(request, provider, watch):
+                message = self._message(line, method, target, headers, body)
+                with line.stream(message) as response:
+                    if response.status_code not in _REDIRECTS:
+                        self._check_status(response, request, provider)
+                        return self._read(response, request, provider, deadline, watch)
+                    location = response.headers.get("location")
+            if not location:
+                raise self._error(request, provider, "was redirected to nowhere")
+            if body is not None and response.status_code in {301, 302}:
+                raise self._error(request, provider, "was redirected, and a POST does not follow that")
+            try:
+                url = urljoin(target, location)
+                is_same_host = urlsplit(url).hostname == urlsplit(target).hostname
+            except ValueError as error:
+                raise self._error(request, provider, "was redirected to no usable address") from error
+            if not is_same_host:
+                headers = {}  # a key is for the host it was meant for
+            if response.status_code == 303:
+                method, body = "GET", None
+        raise self._error(request, provider, f"was redirected more than {MAX_REDIRECTS} times")
+
+    def _message(
+        self, line: "_Line", method: str, url: str, headers: Mapping[str, str], body: Mapping[str, Any] | None
+    ) -> httpx.Request:
+        return line.httpx.build_request(
+            method,
+            url,
+            headers={
+                "Accept": "*/*",
+                **headers,
+                "Accept-Encoding": "gzip, deflate",
+                "User-Agent": USER_AGENT,
+            },
+            json=body,
+            extensions={"trace": line.trace},
+        )
+
+    def _check_status(self, response: httpx.Response, request: Request, provider: Provider) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        answer = f"answered {status} {response.reason_phrase}".rstrip()
+        if status in {401, 403}:
+            variable = f"BREAKEVEN_{provider.name.upper()}_API_KEY"
+            needs_key = bool(provider.requires_key or request.headers)
+            hint = f"check {variable}" if needs_key else "it does not want to be read by us"
+            raise self._error(request, provider, f"{answer}: {hint}", Blocked)
+        if status == 429:
+            error = self._error(
+                request, provider, f"{answer}: asked too often, wait for the next run", Blocked
+            )
+            raise _Again(error, self._retry_after(response))
+        if status in _TRY_AGAIN:
+            error = self._error(request, provider, f"{answer}: try again later")
+            raise _Again(error, self._retry_after(response))
+        raise self._error(request, provider, answer)
+
+    def _read(
+        self,
+        response: httpx.Response,
+        request: Request,
+        provider: Provider,
+        deadline: float,
+        watch: "_Watch",
+    ) -> Page:
+        """Read the body, inflating no more than is allowed, and into a file where it is large."""
+        declared = response.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > request.max_bytes:
+            raise self._too_large(request, provider)
+        sink = Sink(self._spool_folder)
+        try:
+            for piece in inflated(response.iter_raw(), response.headers.get("content-encoding", "")):
+                sink.write(piece)
+                if sink.size > request.max_bytes:
+                    raise self._too_large(request, provider)
+                if self._clock() > deadline:
+                    raise self._late(request, provider)
+            if watch.has_cut:  # without a declared length a cut connection looks like an end
+                raise self._late(request, provider)
+            charset = (response.charset_encoding or "utf-8").lower()
+            return sink.page(request.page, self._public(request.url), charset)
+        except (Undecodable, UnicodeError, LookupError) as error:
+            raise self._error(request, provider, f"sent a body that cannot be decoded: {error}") from error
+        finally:
+            sink.close()
+
+    @contextmanager
+    def _wrapped(self, request: Request, provider: Provider, watch: "_Watch") -> Iterator[None]:
+        """Turn whatever httpx raises into our errors."""
+        try:
+            yield
+        except OSError as error:  # httpx wraps those of the network
+            text = f"could not be kept in the temporary folder ({error.strerror}): make room there"
+            raise self._error(request, provider, text) from error
+        except httpx.TransportError as error:
+            if watch.has_cut:
+                raise self._late(request, provider) from error
+            failure = self._error(request, provider, _describe(error))
+            if isinstance(error, httpx.LocalProtocolError):  # its text may quote a header, and so a key
+                raise failure from None
+            if isinstance(error, httpx.UnsupportedProtocol | httpx.ProxyError) or "certificate" in str(error):
+                raise failure from error
+            raise _Again(failure) from error
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            httpx.StreamError,
+            UnicodeError,
+            ValueError,
+            TypeError,
+        ) as error:
+            raise self._error(request, provider, f"could not be sent: {type(error).__name__}") from None
+
+    # -- where a request may go -----------------------------------------------------------------------
+
+    def _target(self, url: str, provider: Provider, request: Request) -> str:
+        """Return the address to ask: checked, and on the mirror where one is set."""
+        base = self._base_urls.get(provider.name)
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError as error:
+            raise self._error(request, provider, "is not a usable address") from error
+        if base is not None and (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
+            return url
+        is_own = parts.scheme == "https" and host in provider.allowed_hosts() and port in {None, 443}
+        if not is_own or parts.username is not None:
+            where = f"{parts.scheme}://{host or ''}"
+            text = f"leads to {self._redact(where)}, which is none of this provider's hosts"
+            raise self._error(request, provider, text)
+        if base is None:
+            return url
+        return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
+
+    # -- pauses ---------------------------------------------------------------------------------------
+
+    def _pace(self, line: "_Line", provider: Provider, request: Request, deadline: float) -> None:
+        """Keep the provider's own distance between two requests."""
+        if line.last_sent is not None:
+            wait = line.last_sent + provider.min_interval_s - self._clock()
+            if wait > 0:
+                if self._clock() + wait >= deadline:
+                    raise self._late(request, provider)
+                self._sleep(wait)
+        line.last_sent = self._clock()
+
+    def _retry_after(self, response: httpx.Response) -> float | None:
+        """Return the pause that the server asks for. [s]"""
+        wish = response.headers.get("retry-after", "").strip()
+        if wish.isdecimal():
+            return float(wish)
+        try:
+            moment = parsedate_to_datetime(wish)
+        except (TypeError, ValueError):
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - self._wall_clock()).total_seconds())
+
+    # -- texts ----------------------------------------------------------------------------------------
+
+    def _error(
+        self,
+        request: Request,
+        provider: Provider,
+        what: str,
+        kind: type[FetchError] = FetchError,
+    ) -> FetchError:
+        url = self._public(request.url)
+        text = self._redact(f"{provider.name}: {url.partition('?')[0]} {what}")
+        return kind(text, provider=provider.name, url=url)
+
+    def _late(self, request: Request, provider: Provider) -> FetchError:
+        return self._error(request, provider, f"was not done within {request.deadline_s:g} s")
+
+    def _too_large(self, request: Request, provider: Provider) -> FetchError:
+        return self._error(request, provider, f"is over the {request.max_bytes} bytes allowed", TooLarge)
+
+    def _public(self, url: str) -> str:
+        return self._redact(public_url(url))
+
+    def _redact(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    # -- connections ----------------------------------------------------------------------------------
+
+    def _line(self, provider: Provider) -> "_Line":
+        with self._lock:
+            if provider.name not in self._lines:
+                try:
+                    self._lines[provider.name] = _Line(self._transport)
+                except (OSError, ValueError, ImportError, httpx.InvalidURL):
+                    text = "no connection can be set up with these HTTPS_PROXY and SSL_CERT_FILE: check both"
+                    raise FetchError(f"{provider.name}: {text}", provider=provider.name) from None
+            return self._lines[provider.name]
+
+    def _spool_folder(self) -> Path:
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="breakeven-")
+            return Path(self._folder.name)
+
+
+class _Line:
+    """The one connection to a provider, and the means to cut it."""
+
+    def __init__(self, transport: httpx.BaseTransport | None) -> None:
+        # `trust_env` honours HTTPS_PROXY and SSL_CERT_FILE; httpx 0.28 reads no netrc unless told to.
+        # Plain http is for loopback only and needs no proxy.
+        self.httpx = httpx.Client(
+            transport=transport,
+            trust_env=True,
+            follow_redirects=False,
+            timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            mounts={"http://": None, "all://localhost": None, "all://127.0.0.1": None},
+        )
+        self.last_sent: float | None = None
+        self._network: Any = None
+        self._watch: _Watch | None = None
+
+    def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Keep hold of the connection in use; called by httpx."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._network = info["return_value"]
+            if self._watch is not None and self._watch.has_cut:  # the deadline struck while connecting
+                self._cut()
+
+    @contextmanager
+    def stream(self, message: httpx.Request) -> Iterator[httpx.Response]:
+        """Send, and close the answer whatever happens."""
+        response = self.httpx.send(message, stream=True)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    @contextmanager
+    def watched(self, seconds: float) -> Iterator["_Watch"]:
+        """Cut the connection after so long, however busily it drips: httpx only bounds each single read."""
+        watch = self._watch = _Watch(self._cut)
+        timer = threading.Timer(max(0.0, seconds), watch.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield watch
+        finally:
+            timer.cancel()
+
+    def _cut(self) -> None:
+        network = self._network
+        connection = network.get_extra_info("socket") if network is not None else None
+        if connection is not None:
+            with suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)  # wakes a waiting read, which closing would not
+
+
+class _Watch:
+    """Whether the deadline struck while a request was under way."""
+
+    def __init__(self, cut: Callable[[], None]) -> None:
+        self.has_cut = False
+        self._cut = cut
+
+    def cut(self) -> None:
+        self.has_cut = True
+        self._cut()
+
+
+def _describe(error: Exception) -> str:
+    """Say in a few words what went wrong on the way."""
+    match error:
+        case httpx.ConnectTimeout():
+            return f"took no connection within {CONNECT_TIMEOUT_S:g} s"
+        case httpx.TimeoutException():
+            return f"sent nothing for {READ_TIMEOUT_S:g} s"
+        case httpx.LocalProtocolError():
+            return "could not be asked: the request is not valid HTTP (is there a line break in a key?)"
+        case httpx.ProxyError():
+            return f"cannot be reached through the proxy ({error}): check HTTPS_PROXY"
+        case httpx.ConnectError() if "certificate" in str(error).lower():
+            return f"has no certificate that we trust ({error}): behind a proxy set SSL_CERT_FILE"
+        case httpx.ConnectError():
+            return f"cannot be reached ({error}): check the network, or set HTTPS_PROXY"
+        case httpx.RemoteProtocolError() | httpx.ReadError():
+            return f"broke off ({error})"
+        case _:
+            return f"failed ({type(error).__name__})"
