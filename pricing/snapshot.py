@@ -1,0 +1,134 @@
+"""The bundled, dated collection of prices: works before any refresh, stays as history after it."""
+
+import csv
+import gzip
+import hashlib
+import io
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from planner.rates import Billing, Tier
+from pricing.offer import Offer, Verdict
+from pricing.regions import region_key
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+# Days in a year of a reservation, as providers sell it.
+DAYS_OF_TIER = {Tier.RESERVED_1Y: 365, Tier.RESERVED_3Y: 1095}
+
+
+@cache
+def snapshot_digest() -> str:
+    """Return what identifies the bundled collection: the start of its SHA-256."""
+    return hashlib.sha256(_packed()).hexdigest()[:16]
+
+
+def snapshot_offers() -> list[Offer]:
+    """
+    Read the bundled collection, each row with its own date and source.
+
+    A row whose GPU name is ambiguous has no GPU and the reason; it is kept and never ranked.
+    """
+    text = gzip.decompress(_packed()).decode()
+    return [_offer(row) for row in csv.DictReader(io.StringIO(text, newline=""))]
+
+
+def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
+    """
+    Return for each row the day on which a newer row took its place, None where it is current.
+
+    Two rows speak of the same thing where provider, GPU, count, tier and region agree, however the instance is
+    spelled. A row without a region holds everywhere: it replaces older rows of any region, and any newer row
+    replaces it. (DigitalOcean's 8x H100 at 23.92 of 2025 names `nyc1`, its 35.28 of 2026 no region.)
+    """
+    dates: dict[tuple[object, ...], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+    for offer in offers:
+        dates[_thing(offer)][region_key(offer.provider, offer.region)].append(offer.seen_at)
+    for regions in dates.values():
+        anywhere = sorted({date for days in regions.values() for date in days})
+        everywhere = regions.pop("", [])
+        for region, days in regions.items():
+            regions[region] = sorted({*days, *everywhere})
+        regions[""] = anywhere
+    return [_next(dates[_thing(o)][region_key(o.provider, o.region)], o.seen_at) for o in offers]
+
+
+def load(connection: "Connection") -> int:
+    """
+    Write the bundled collection within the given transaction, in place of an older one; return the rows written.
+
+    Providers that a refresh has read keep it as history only.
+    """
+    from pricing.writing import replace_snapshot
+
+    offers = snapshot_offers()
+    replace_snapshot(connection, offers, superseded_at(offers))
+    return len(offers)
+
+
+def _packed() -> bytes:
+    return files("pricing").joinpath("data", "snapshot.csv.gz").read_bytes()
+
+
+def _next(days: Sequence[datetime], day: datetime) -> datetime | None:
+    position = bisect_right(days, day)
+    return days[position] if position < len(days) else None
+
+
+def _thing(offer: Offer) -> tuple[object, ...]:
+    """Return what is offered, region aside; a canonical GPU implies its memory and form."""
+    device = (offer.gpu,) if offer.gpu else (None, offer.gpu_raw, offer.memory_gb_per_gpu, offer.form)
+    terms = (offer.tier, offer.commitment_days, offer.gpu_only)
+    return (offer.witness, offer.provider, *device, offer.gpu_count, offer.gpu_fraction, *terms)
+
+
+def _offer(row: dict[str, str]) -> Offer:
+    usd = Decimal(row["usd_per_hour"])
+    tier = Tier(row["tier"])
+    gpu = row["gpu"] or None
+    note = row["note"]
+    return Offer(
+        provider=row["provider"],
+        witness=row["witness"] or None,
+        instance_type=row["instance_type"],
+        gpu=gpu,
+        gpu_raw=row["gpu_raw"],
+        gpu_count=int(row["gpu_count"]),
+        gpu_fraction=_number(row["gpu_fraction"]),
+        memory_gb_per_gpu=_number(row["memory_gb_per_gpu"]),
+        form=row["form"] or None,
+        region=row["region"] or None,
+        tier=tier,
+        commitment_days=DAYS_OF_TIER.get(tier),
+        usd_per_hour=usd,
+        usd_per_month_cap=None,
+        currency="USD",
+        price_original=usd,
+        fx_date=None,
+        billing=Billing(row["billing"]) if row["billing"] else None,
+        available=None,
+        vcpus=_number(row["vcpus"]),
+        ram_gb=_number(row["ram_gb"]),
+        gpu_only=row["gpu_only"] == "1",
+        source_url=row["source"],
+        seen_at=datetime.fromisoformat(row["as_of"]).replace(tzinfo=UTC),
+        raw=f"{usd} USD/h" + (f" ({note})" if gpu and note else ""),
+        verdict=Verdict.VERIFIED if gpu else Verdict.QUARANTINED,
+        reasons=() if gpu else (f"ambiguous GPU name {_label(row)!r}: {note}",),
+    )
+
+
+def _label(row: dict[str, str]) -> str:
+    memory = row["memory_gb_per_gpu"]
+    return " ".join(part for part in (row["gpu_raw"], memory and f"{memory} GB", row["form"]) if part)
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

@@ -1,0 +1,141 @@
+"""
+Build `pricing/data/snapshot.csv.gz` from the collected price table and its GPU map.
+
+    python tools/build_snapshot.py FOLDER [OUT]
+
+FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the table,
+in our own form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
+"""
+
+import csv
+import gzip
+import io
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+COLUMNS = (
+    "provider",
+    "witness",
+    "as_of",
+    "instance_type",
+    "gpu",
+    "gpu_raw",
+    "gpu_count",
+    "gpu_fraction",
+    "memory_gb_per_gpu",
+    "form",
+    "region",
+    "tier",
+    "usd_per_hour",
+    "billing",
+    "vcpus",
+    "ram_gb",
+    "gpu_only",
+    "source",
+    "note",
+)
+PROVIDERS = {"vast.ai": "vastai"}
+BILLING = {"per_hour": "hourly"}
+# A catalogue of other clouds' prices; its instance types are written "cloud:type".
+WITNESSES = {"shadeform"}
+CLOUDS = {"lambdalabs": "lambda"}
+GPU_ONLY = "[gpu-only]"
+# The table that the sizing page showed on 2026-11-04, as told with the task of this project.
+SIZING_PAGE = (
+    ("runpod", "2x B200", "B200", "2", "180", "SXM", "community", "11.96", "per_second", ""),
+    ("vastai", "2x B200", "B200", "2", "180", "SXM", "on_demand", "15.004", "per_second", "verified host"),
+    ("vultr", "8x A100 80GB SXM", "A100 80GB SXM", "8", "80", "SXM", "on_demand", "19.176", "hourly", ""),
+    (
+        "digitalocean",
+        "8x MI300X",
+        "Instinct MI300X",
+        "8",
+        "192",
+        "OAM",
+        "on_demand",
+        "20.72",
+        "per_second",
+        "",
+    ),
+)
+
+Row = Mapping[str, str]
+
+
+def number(text: str) -> str:
+    """Drop the decimals of a whole number: 80.0 -> 80."""
+    return text[:-2] if text.endswith(".0") else text
+
+
+def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
+    """Return one row of the table in our form."""
+    device = gpu_map[row["gpu_model"], row["gpu_memory_gb"], row["interconnect_or_form"]]
+    count = float(row["gpu_count"])
+    gpu, fraction = device["canonical"], ""
+    if count < 1:
+        fraction, count = row["gpu_count"], 1.0
+        # The map says so: half an 80 GB card has the memory of the 40 GB card and is not one.
+        if row["gpu_model"] == "A100":
+            gpu = "A100 80GB PCIe"
+    elif count % 1:
+        raise ValueError(f"{row['instance_type']}: {row['gpu_count']} GPUs are neither whole nor one slice")
+    provider, instance_type, witness = row["provider"], row["instance_type"], ""
+    if provider in WITNESSES:
+        witness = provider
+        provider, instance_type = instance_type.split(":", 1)
+    return {
+        "provider": PROVIDERS.get(provider, CLOUDS.get(provider, provider)),
+        "witness": witness,
+        "as_of": row["as_of_date"],
+        "instance_type": instance_type.removesuffix(GPU_ONLY).rstrip(),
+        "gpu": gpu,
+        "gpu_raw": row["gpu_model"],
+        "gpu_count": str(int(count)),
+        "gpu_fraction": fraction,
+        "memory_gb_per_gpu": number(row["gpu_memory_gb"]),
+        "form": row["interconnect_or_form"],
+        "region": row["region"],
+        "tier": row["tier"],
+        "usd_per_hour": row["price_usd_per_hour"],
+        "billing": BILLING.get(row["billing_granularity"], row["billing_granularity"]),
+        "vcpus": number(row["vcpus"]),
+        "ram_gb": number(row["ram_gb"]),
+        "gpu_only": "1" if GPU_ONLY in row["instance_type"] else "",
+        "source": row["source_url_or_repo_path"],
+        "note": "" if gpu else device["note"],
+    }
+
+
+def sizing_page() -> Iterator[Row]:
+    """Yield the four rows of the sizing page."""
+    for provider, instance_type, gpu, count, memory, form, tier, usd, billing, note in SIZING_PAGE:
+        row = dict.fromkeys(COLUMNS, "")
+        row.update(provider=provider, as_of="2026-11-04", instance_type=instance_type, gpu=gpu, gpu_raw=gpu)
+        row.update(gpu_count=count, memory_gb_per_gpu=memory, form=form, tier=tier, usd_per_hour=usd)
+        row.update(billing=billing, source="sizing page of 2026-11-04", note=note)
+        yield row
+
+
+def build(folder: Path) -> bytes:
+    """Return the table in our form, as CSV."""
+    with (folder / "snapshot_gpu_map.csv").open(encoding="utf-8", newline="") as file:
+        gpu_map = {(row["gpu_model"], row["gpu_memory_gb"], row["form"]): row for row in csv.DictReader(file)}
+    with (folder / "offers_snapshot.csv").open(encoding="utf-8", newline="") as file:
+        rows: Iterable[Row] = [*(convert(row, gpu_map) for row in csv.DictReader(file)), *sizing_page()]
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def main() -> None:
+    """Write the file; the same input gives the same bytes."""
+    default = Path(__file__).resolve().parent.parent / "pricing" / "data" / "snapshot.csv.gz"
+    out = Path(sys.argv[2]) if len(sys.argv) > 2 else default
+    out.write_bytes(gzip.compress(build(Path(sys.argv[1])), compresslevel=9, mtime=0))
+
+
+if __name__ == "__main__":
+    main()
