@@ -1,11 +1,31 @@
 """Sizes and speeds of one configuration or of many: memory, speed and the notes that belong to them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.constants import constants
+from planner.devices import devices, range_factor, simple_peak_flops
+from planner.errors import InvalidScenario
+from planner.estimate import (
+    BOUNDS,
+    MemoryColumns,
+    Question,
+    SpeedColumns,
+    largest_batch,
+    largest_context,
+    memory_columns,
+    speed_columns,
+)
+from planner.memory import SEARCH_LIMIT, Weights, simple_weights, weights
+from planner.notes import has_rates, machine_notes, model_context, workload_notes
+from planner.shape import shape_of
+from planner.speed import host_bytes_per_s, steady_state
 from planner.units import GB, GIB
-from planner.workload import Machine, Workload
+from planner.workload import Machine, Method, Workload
 
 SIZE_SCHEMA = "breakeven.size/1"
 
@@ -60,7 +80,7 @@ class Memory:
             "total_gb": total / GB,
             "usable_gib": self.usable_bytes / GIB,
             "headroom_gib": (self.usable_bytes - total) / GIB,
-            "utilization": total / self.usable_bytes,
+            "utilization": total / self.usable_bytes if self.usable_bytes > 0 else None,
             "fits": self.fits,
             "max_context_tokens": self.max_context_tokens,
             "max_batch": self.max_batch,
@@ -137,3 +157,258 @@ class Sizing:
             "speed": nothing if self.speed is None else self.speed.to_document(),
             "notes": list(self.notes),
         }
+
+
+def size(
+    workload: Workload, machine: Machine, *, measured_decode_tokens_per_s: float | None = None
+) -> Sizing:
+    """
+    Return memory and speed of one configuration.
+
+    Args:
+        workload: What is served.
+        machine: On what.
+        measured_decode_tokens_per_s: A measured speed of this machine; it wins over the estimate. [tokens/s]
+
+    Raises:
+        InvalidScenario: if the measured speed is not finite and above 0.
+    """
+    return size_machines(workload, [machine], measured_decode_tokens_per_s=measured_decode_tokens_per_s)[0]
+
+
+def size_machines(
+    workload: Workload,
+    machines: Sequence[Machine],
+    *,
+    batch: Sequence[int] | None = None,
+    measured_decode_tokens_per_s: float | None = None,
+) -> list[Sizing]:
+    """
+    Return memory and speed of one workload on many machines, computed together.
+
+    Args:
+        workload: What is served.
+        machines: On what.
+        batch: For each machine the sequences at once, in place of the workload's. [sequences]
+        measured_decode_tokens_per_s: As in `size`, for all of them. [tokens/s]
+
+    Raises:
+        InvalidScenario: if there are not as many batches as machines, one is below 1, or the measured speed
+            is not finite and above 0.
+    """
+    measured = measured_decode_tokens_per_s
+    if measured is not None and not 0 < measured < float("inf"):
+        raise InvalidScenario("decode_tokens_per_s", measured, "a speed above 0 tokens/s")
+    if not machines:
+        return []
+    works = _works(workload, len(machines), batch)
+    held = weights_of(workload)
+    question = question_of(
+        workload,
+        held,
+        machines,
+        batch=np.array([float(work.batch) for work in works]),
+    )
+    memory = memory_columns(question)
+    with np.errstate(invalid="ignore"):  # NaN of devices whose rates are not known
+        speed = speed_columns(question, memory)
+    shared = workload_notes(workload, held)
+    memories = _memories(question, memory, held, len(machines))
+    speeds = _speeds(works, machines, speed)
+    if measured is not None:
+        speeds = [
+            None if fast is None else _measured(work, fast, measured)
+            for work, fast in zip(works, speeds, strict=True)
+        ]
+    return [
+        _sizing(work, machine, part, fast, shared)
+        for work, machine, part, fast in zip(works, machines, memories, speeds, strict=True)
+    ]
+
+
+def weights_of(workload: Workload) -> Weights:
+    """Return the weights of a workload by its method."""
+    by_method = simple_weights if workload.method is Method.SIMPLE else weights
+    return by_method(workload.model, workload.quant)
+
+
+def question_of(
+    workload: Workload, held: Weights, machines: Sequence[Machine], *, batch: NDArray[np.float64]
+) -> Question:
+    """Return the columns that the formulas take for these machines."""
+    columns = devices([machine.gpu for machine in machines], workload.engine)
+    simple = workload.method is Method.SIMPLE
+    model = workload.model
+    return Question(
+        shape=shape_of(model),
+        weights=held,
+        simple_active_params=model.published_active_params
+        or model.published_total_params
+        or float(model.active_params),
+        engine=workload.engine,
+        method=workload.method,
+        kv_dtype=workload.kv_dtype,
+        context_tokens=float(workload.context_tokens),
+        batch=batch,
+        input_tokens=float(workload.input_tokens),
+        output_tokens=float(workload.output_tokens),
+        offload_fraction=workload.offload_fraction,
+        host_bytes_per_s=host_bytes_per_s(workload.host_gb_per_s),
+        columns=columns,
+        peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(workload.quant.compute_dtype),
+        gpu_count=np.array([float(machine.gpu_count) for machine in machines]),
+    )
+
+
+def _works(workload: Workload, count: int, batch: Sequence[int] | None) -> list[Workload]:
+    """Return the workload of each machine."""
+    if batch is None:
+        return [workload] * count
+    if len(batch) != count:
+        raise InvalidScenario("batch", list(batch), f"one batch for each of the {count} machines")
+    return [replace(workload, batch=sequences) for sequences in batch]
+
+
+def _memories(question: Question, memory: MemoryColumns, held: Weights, count: int) -> list[Memory]:
+    """Return the memory records of all machines."""
+    contexts, batches = largest_context(question, (count,)), largest_batch(question, (count,))
+    parts = [
+        np.broadcast_to(np.asarray(part, dtype=np.float64), (count,)).tolist()
+        for part in (
+            memory.weights_bytes,
+            memory.kv_cache_bytes,
+            memory.state_bytes,
+            memory.runtime_bytes,
+            memory.offloaded_bytes,
+            memory.usable_bytes,
+        )
+    ]
+    basis = "official-size" if held.is_official else "config-formula"
+    return [
+        Memory(
+            weights_bytes=weight,
+            kv_cache_bytes=cache,
+            state_bytes=state,
+            runtime_bytes=runtime,
+            offloaded_bytes=offloaded,
+            usable_bytes=usable,
+            fits=fits,
+            max_context_tokens=int(context) or None,
+            max_batch=int(sequences),
+            basis=basis,
+        )
+        for weight, cache, state, runtime, offloaded, usable, fits, context, sequences in zip(
+            *parts,
+            np.broadcast_to(memory.fits, (count,)).tolist(),
+            contexts.tolist(),
+            batches.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _speeds(
+    works: Sequence[Workload], machines: Sequence[Machine], speed: SpeedColumns
+) -> list[Speed | None]:
+    """Return the speed records of all machines; None where a device's rates are not known."""
+    columns = [
+        np.broadcast_to(column, (len(machines),)).tolist()
+        for column in (
+            speed.decode_tokens_per_s,
+            speed.aggregate_tokens_per_s,
+            speed.prefill_tokens_per_s,
+            speed.ttft_s,
+            speed.tpot_s,
+            speed.bound,
+        )
+    ]
+    known = constants().range
+    speeds: list[Speed | None] = []
+    for work, machine, *row in zip(works, machines, *columns, strict=True):
+        if not has_rates(machine.gpu):
+            speeds.append(None)
+            continue
+        decode, aggregate, prefill, ttft_s, tpot_s, bound = row
+        factor = range_factor(machine.gpu, work.engine)
+        decode_width, aggregate_width = 1 + known.decode * factor, 1 + known.aggregate * factor
+        speeds.append(
+            Speed(
+                decode_tokens_per_s=decode,
+                decode_low=decode / decode_width,
+                decode_high=decode * decode_width,
+                aggregate_tokens_per_s=aggregate,
+                aggregate_low=aggregate / aggregate_width,
+                aggregate_high=aggregate * aggregate_width,
+                prefill_tokens_per_s=prefill,
+                ttft_ms=ttft_s * 1e3,
+                tpot_ms=1e3 / decode if work.batch == 1 else tpot_s * 1e3,
+                bound=Bound(BOUNDS[bound]),
+            )
+        )
+    return speeds
+
+
+def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed:
+    """Return a speed in which a measured decode step takes the place of the estimated one."""
+    decode_s = 1.0 / decode_tokens_per_s
+    ttft_ms, tpot_ms = speed.ttft_ms, decode_s * 1e3
+    aggregate = decode_tokens_per_s * work.batch
+    if work.method is Method.CALIBRATED:
+        steady = steady_state(
+            decode_s=decode_s,
+            prompt_s=work.input_tokens / speed.prefill_tokens_per_s,
+            batch=float(work.batch),
+            output_tokens=float(work.output_tokens),
+            engine=constants().engine(work.engine),
+        )
+        ttft_ms, aggregate = float(steady.ttft_s) * 1e3, float(steady.aggregate_tokens_per_s)
+        tpot_ms = tpot_ms if work.batch == 1 else float(steady.tpot_s) * 1e3
+    width = speed.aggregate_high / speed.aggregate_tokens_per_s
+    return replace(
+        speed,
+        decode_tokens_per_s=decode_tokens_per_s,
+        decode_low=decode_tokens_per_s,
+        decode_high=decode_tokens_per_s,
+        aggregate_tokens_per_s=aggregate,
+        aggregate_low=aggregate / width,
+        aggregate_high=aggregate * width,
+        ttft_ms=ttft_ms,
+        tpot_ms=tpot_ms,
+        source=SpeedSource.MEASURED,
+    )
+
+
+def _sizing(
+    work: Workload, machine: Machine, memory: Memory, speed: Speed | None, shared: Sequence[str]
+) -> Sizing:
+    """Return the record of one machine, without a speed where nothing could run."""
+    is_simple = work.method is Method.SIMPLE
+    is_measured = speed is not None and speed.source is SpeedSource.MEASURED
+    runs = memory.fits or is_simple or is_measured
+    notes = (*shared, *machine_notes(work, machine), *_fit_notes(work, memory, is_measured))
+    return Sizing(workload=work, machine=machine, memory=memory, speed=speed if runs else None, notes=notes)
+
+
+def _fit_notes(work: Workload, memory: Memory, is_measured: bool) -> list[str]:
+    """Return what follows from fitting or not."""
+    limit = model_context(work.model)
+    if memory.fits:
+        if limit and memory.max_context_tokens and memory.max_context_tokens > limit:
+            held = "any context" if memory.max_context_tokens >= SEARCH_LIMIT else "a longer context"
+            return [
+                f"memory holds {held} than the model's {limit:,} tokens".replace(
+                    "any context than", "more than"
+                )
+            ]
+        return []
+    short_gib = (memory.total_bytes - memory.usable_bytes) / GIB
+    if is_measured:
+        return [f"by the estimate {short_gib:.2f} GiB are missing, and a measured speed was given"]
+    spill = memory.offloaded_bytes + memory.total_bytes - memory.usable_bytes
+    share = spill / memory.weights_bytes
+    if work.method is Method.SIMPLE:
+        return [f"{min(1.0, share) * 100:.1f} % of the weights spill over the host link"]
+    if share > 1:
+        return [f"does not fit: {short_gib:.2f} GiB missing, more than offloading all weights would free"]
+    least = np.ceil(share * 100) / 100
+    return [f"does not fit: {short_gib:.2f} GiB missing; --offload {least:.2f} would make it fit"]

@@ -1,0 +1,209 @@
+"""Read `planner/data/speed.toml`: what the estimates take from measurements, with sources."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from planner.catalogue import build, read_text
+from planner.gpus import Gpu
+from planner.workload import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnifiedShare:
+    """How much of a memory shared with the CPU may serve the GPU."""
+
+    vendor: str
+    share: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryConstants:
+    """Buffers, visible memory, pages; names carry units, sources are in the file."""
+
+    not_visible_gib: float
+    reported_share_datacenter: float
+    reported_share_card: float
+    serving_memory_fraction: float
+    llama_cpp_context_gib: float
+    activation_base_gib: float
+    activation_bytes_per_sequence_and_word: float
+    activation_moe_gib: float
+    sequences_large_memory: int
+    sequences_small_memory: int
+    large_memory_gib: float
+    non_torch_gib_1_gpu: float
+    non_torch_gib_2_gpus: float
+    non_torch_gib_4_gpus: float
+    graphs_gib: float
+    serving_block_tokens: int
+    llama_cpp_block_tokens: int
+    llama_cpp_ubatch_tokens: int
+    llama_cpp_logits_bytes: float
+    llama_cpp_mask_bytes: float
+    llama_cpp_window_slack_tokens: int
+    serving_window_slack_tokens: int
+    recurrent_bytes: float
+    llama_cpp_convolution_bytes: float
+    serving_convolution_bytes: float
+    tower_bits: float
+    unified: tuple[UnifiedShare, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimpleConstants:
+    """The sizing page's figures."""
+
+    usable_share: float
+    runtime_gib: float
+    bandwidth_share: float
+    prefill_share: float
+    full_factor: float
+    full_buffers_gib: float
+    lora_trained_share: float
+    lora_bytes_per_trained: float
+    lora_buffers_gib: float
+    qlora_bytes_per_trained: float
+    qlora_buffers_gib: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostConstants:
+    """The path between host memory and GPU, and from GPU to GPU where layers are split."""
+
+    default_gb_per_s: float
+    hop_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkConstants:
+    """What an all-reduce costs."""
+
+    efficiency: float
+    nvlink_latency_us: float
+    pcie_latency_us: float
+    network_latency_us: float
+    network_gb_per_s: float
+    pcie_gb_per_s_per_lane: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertConstants:
+    """How many experts a step reads, and how well."""
+
+    batch_exponent: float
+    read_efficiency: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConstants:
+    """Overheads of one kind of engine."""
+
+    step_overhead_ms: float
+    sequence_overhead_us: float
+    moe_layer_overhead_us: float
+    first_token_overhead_ms: float
+    prefill_chunk_tokens: int
+    moe_compute_share: float
+    overlap_power: float
+    queue_share: float
+    compute_share_fp8: float
+    compute_share_fp4: float
+    compute_share_int8: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyConstants:
+    """What one family of devices reaches with one kind of engine."""
+
+    grade: str  # A fitted on this family, B on a neighbour, C an assumption
+    efficiency: float
+    cache_efficiency: float
+    layer_overhead_us: float
+    compute_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Devices that share constants; a match key left out matches all."""
+
+    name: str
+    vendors: tuple[str, ...] = ()
+    memory: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    unified: bool | None = None
+    source: str
+    serving: FamilyConstants
+    llama_cpp: FamilyConstants
+
+    def holds(self, gpu: Gpu) -> bool:
+        """Whether a device belongs here."""
+        memory = gpu.memory_type or ""
+        return (
+            (not self.vendors or gpu.vendor in self.vendors)
+            and (not self.memory or memory.startswith(self.memory))
+            and (not self.architectures or gpu.architecture in self.architectures)
+            and (self.unified is None or gpu.is_unified_memory is self.unified)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeConstants:
+    """Half widths of the ranges, as ratios above 1 less 1, and how grades widen them."""
+
+    decode: float
+    aggregate: float
+    grade_b: float
+    grade_c: float
+    medium_confidence: float
+    low_confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """The whole file."""
+
+    memory: MemoryConstants
+    host: HostConstants
+    simple: SimpleConstants
+    link: LinkConstants
+    experts: ExpertConstants
+    range: RangeConstants
+    serving: EngineConstants
+    llama_cpp: EngineConstants
+    families: tuple[Family, ...]
+
+    def engine(self, engine: Engine) -> EngineConstants:
+        """Return the overheads of an engine's kind."""
+        return self.llama_cpp if engine is Engine.LLAMA_CPP else self.serving
+
+
+@cache
+def constants() -> Constants:
+    """Return the constants of the estimates."""
+    tables: dict[str, Any] = tomllib.loads(read_text("speed.toml"))
+    per_lane = tables["link"].pop("pcie_gb_per_s_per_lane")
+    link = {**tables["link"], "pcie_gb_per_s_per_lane": per_lane}
+    return Constants(
+        memory=build(MemoryConstants, tables["memory"]),
+        host=build(HostConstants, tables["host"]),
+        simple=build(SimpleConstants, tables["simple"]),
+        link=LinkConstants(**link),
+        experts=build(ExpertConstants, tables["experts"]),
+        range=build(RangeConstants, tables["range"]),
+        serving=build(EngineConstants, tables["engine"]["serving"]),
+        llama_cpp=build(EngineConstants, tables["engine"]["llama_cpp"]),
+        families=tuple(build(Family, table) for table in tables["family"]),
+    )
+
+
+def family_of(gpu: Gpu) -> Family:
+    """Return the family of a device; the last one holds all."""
+    return next(family for family in constants().families if family.holds(gpu))
+
+
+def is_tensor_parallel(engine: Engine) -> bool:
+    """Whether several GPUs share each layer; llama.cpp gives each GPU layers of its own."""
+    return engine is not Engine.LLAMA_CPP

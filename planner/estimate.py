@@ -1,0 +1,253 @@
+"""Memory and speed of many configurations at once: the formulas of memory.py and speed.py put together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.constants import constants, is_tensor_parallel
+from planner.devices import Column, Devices, link_for
+from planner.memory import (
+    CacheLayout,
+    Numbers,
+    Weights,
+    cache_layout,
+    kv_cache_bytes,
+    largest_that_fits,
+    llama_cpp_runtime_bytes,
+    serving_runtime_bytes,
+    simple_usable_bytes,
+    state_bytes,
+    usable_bytes,
+)
+from planner.shape import Shape
+from planner.speed import (
+    Hardware,
+    Step,
+    attention_flops_per_token,
+    cache_read_bytes,
+    decode_step,
+    prefill_step,
+    simple_decode_s,
+    simple_prefill_tokens_per_s,
+    steady_state,
+)
+from planner.units import GIB
+from planner.workload import Engine, KvDtype, Method
+
+# Values of `SpeedColumns.bound`, in the order of planner.sizing.Bound.
+BOUNDS = ("memory", "compute", "interconnect", "host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One model asked of many machines; numbers or arrays that broadcast against the columns."""
+
+    shape: Shape
+    weights: Weights
+    simple_active_params: float
+    engine: Engine
+    method: Method
+    kv_dtype: KvDtype
+    context_tokens: Numbers
+    batch: Numbers
+    input_tokens: Numbers
+    output_tokens: Numbers
+    offload_fraction: Numbers
+    host_bytes_per_s: Numbers
+    columns: Devices
+    peak_flops: Column
+    gpu_count: Numbers
+
+    @property
+    def layout(self) -> CacheLayout:
+        """How the engine lays out its cache."""
+        return cache_layout(self.engine, self.method)
+
+    @property
+    def kv_bytes_per_element(self) -> float:
+        """Bytes of a cached element; the sizing page rounds 8 and 4 bit down to whole bits."""
+        exact = self.kv_dtype.bytes_per_element
+        if self.method is Method.CALIBRATED:
+            return exact
+        return {KvDtype.Q8_0: 1.0, KvDtype.Q4_0: 0.5}.get(self.kv_dtype, exact)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryColumns:
+    """Bytes of each configuration, all its GPUs together."""
+
+    weights_bytes: Numbers
+    kv_cache_bytes: Numbers
+    state_bytes: Numbers
+    runtime_bytes: Numbers
+    offloaded_bytes: Numbers
+    usable_bytes: Numbers
+    total_bytes: Numbers
+    fits: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedColumns:
+    """Speed of each configuration, whether it fits or not; NaN where the device's rates are not known."""
+
+    decode_tokens_per_s: Column
+    aggregate_tokens_per_s: Column
+    prefill_tokens_per_s: Column
+    ttft_s: Column
+    tpot_s: Column
+    bound: NDArray[np.int64]  # an index into BOUNDS
+
+
+def memory_columns(
+    question: Question, context_tokens: Numbers | None = None, batch: Numbers | None = None
+) -> MemoryColumns:
+    """Return the memory of each configuration, at another context or batch where one is given."""
+    context = question.context_tokens if context_tokens is None else context_tokens
+    sequences = question.batch if batch is None else batch
+    ask, layout = question, question.layout
+    cache = kv_cache_bytes(ask.shape, context, sequences, ask.kv_bytes_per_element, ask.gpu_count, layout)
+    state = state_bytes(ask.shape, sequences, layout)
+    runtime = _runtime_bytes(ask, context, sequences)
+    offloaded = ask.weights.total_bytes * ask.offload_fraction
+    usable = _usable_bytes(ask)
+    total = ask.weights.total_bytes - offloaded + cache + state + runtime
+    return MemoryColumns(
+        weights_bytes=ask.weights.total_bytes,
+        kv_cache_bytes=cache,
+        state_bytes=state,
+        runtime_bytes=runtime,
+        offloaded_bytes=offloaded,
+        usable_bytes=usable,
+        total_bytes=total,
+        fits=np.less_equal(total, usable),
+    )
+
+
+def largest_context(question: Question, size: tuple[int, ...]) -> Column:
+    """Return the most tokens a sequence that fit at the given batch; 0 where not even one does."""
+    return largest_that_fits(
+        lambda tokens: np.broadcast_to(memory_columns(question, context_tokens=tokens).fits, size), size
+    )
+
+
+def largest_batch(question: Question, size: tuple[int, ...]) -> Column:
+    """Return the most sequences that fit at the given context; 0 where not even one does."""
+    return largest_that_fits(
+        lambda batch: np.broadcast_to(memory_columns(question, batch=batch).fits, size), size
+    )
+
+
+def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
+    """Return the speed of each configuration."""
+    if question.method is Method.SIMPLE:
+        return _simple_speed(question, memory)
+    ask, engine = question, constants().engine(question.engine)
+    hardware = _hardware(ask)
+    ranks = ask.gpu_count if ask.layout.is_replicated else 1.0
+    cache = cache_read_bytes(ask.shape, ask.context_tokens, ask.batch, ask.kv_bytes_per_element, ranks)
+    decode = decode_step(
+        ask.shape,
+        ask.weights,
+        hardware,
+        engine,
+        batch=ask.batch,
+        cache_bytes=cache + 2.0 * state_bytes(ask.shape, ask.batch, ask.layout),
+        attention_flops=attention_flops_per_token(ask.shape, ask.context_tokens) * ask.batch,
+        offload_fraction=ask.offload_fraction,
+    )
+    prefill = prefill_step(
+        ask.shape,
+        ask.weights,
+        hardware,
+        engine,
+        tokens=ask.input_tokens,
+        offload_fraction=ask.offload_fraction,
+    )
+    decode_s, prompt_s = decode.total_s, prefill.total_s
+    steady = steady_state(
+        decode_s=decode_s,
+        prompt_s=prompt_s,
+        batch=ask.batch,
+        output_tokens=ask.output_tokens,
+        engine=engine,
+    )
+    return SpeedColumns(
+        decode_tokens_per_s=np.asarray(1.0 / decode_s),
+        aggregate_tokens_per_s=np.asarray(steady.aggregate_tokens_per_s),
+        prefill_tokens_per_s=np.asarray(ask.input_tokens / prompt_s),
+        ttft_s=np.asarray(steady.ttft_s),
+        tpot_s=np.asarray(steady.tpot_s),
+        bound=_bound(decode),
+    )
+
+
+def _bound(step: Step) -> NDArray[np.int64]:
+    """Return which part of a step is the longest, as an index into BOUNDS."""
+    bound = np.where(np.greater(step.compute_s, step.memory_s), 1, 0)
+    largest = np.maximum(step.compute_s, step.memory_s)
+    for index, part in ((2, step.interconnect_s), (3, step.host_s)):
+        bound = np.where(np.greater(part, largest), index, bound)
+        largest = np.maximum(part, largest)
+    return bound
+
+
+def _hardware(question: Question) -> Hardware:
+    """Return the GPUs as the engine uses them."""
+    columns, count = question.columns, question.gpu_count
+    link, latency = link_for(columns, count)
+    return Hardware(
+        gpu_count=count,
+        sharing=count if is_tensor_parallel(question.engine) else 1.0,
+        bandwidth_bytes_per_s=columns.bandwidth_bytes_per_s,
+        peak_flops=question.peak_flops,
+        efficiency=columns.efficiency,
+        cache_efficiency=columns.cache_efficiency,
+        layer_overhead_s=columns.layer_overhead_s,
+        compute_share=columns.compute_share,
+        link_bytes_per_s=link,
+        link_latency_s=latency,
+        host_bytes_per_s=question.host_bytes_per_s,
+    )
+
+
+def _runtime_bytes(question: Question, context_tokens: Numbers, batch: Numbers) -> Numbers:
+    if question.method is Method.SIMPLE:
+        return constants().simple.runtime_gib * GIB
+    if question.engine is Engine.LLAMA_CPP:
+        return llama_cpp_runtime_bytes(question.shape, context_tokens, question.gpu_count)
+    return serving_runtime_bytes(question.shape, batch, question.gpu_count, question.columns.visible_bytes)
+
+
+def _usable_bytes(question: Question) -> Numbers:
+    if question.method is Method.SIMPLE:
+        return simple_usable_bytes(question.columns.label_gb, question.gpu_count)
+    return usable_bytes(question.columns.visible_bytes, question.gpu_count, question.engine)
+
+
+def _simple_speed(question: Question, memory: MemoryColumns) -> SpeedColumns:
+    """Return the sizing page's speeds: what memory does not hold spills over the host link."""
+    ask = question
+    excess = (memory.total_bytes + memory.offloaded_bytes - memory.usable_bytes) / memory.weights_bytes
+    spilled = np.clip(np.maximum(excess, ask.offload_fraction), 0.0, 1.0)
+    peak = ask.peak_flops * ask.gpu_count
+    prefill = simple_prefill_tokens_per_s(ask.simple_active_params, peak)
+    compute_s = ask.batch / prefill
+    step_s, host_s = simple_decode_s(
+        active_bytes=ask.weights.dense_read_bytes,
+        spilled_fraction=spilled,
+        bandwidth_bytes_per_s=ask.columns.bandwidth_bytes_per_s * ask.gpu_count,
+        host_bytes_per_s=ask.host_bytes_per_s,
+        compute_s=compute_s,
+    )
+    own_s = step_s - host_s
+    bound = np.where(host_s > own_s, 3, np.where(compute_s >= step_s, 1, 0))
+    decode = np.asarray(1.0 / step_s)
+    return SpeedColumns(
+        decode_tokens_per_s=decode,
+        aggregate_tokens_per_s=np.asarray(decode * ask.batch),
+        prefill_tokens_per_s=np.asarray(prefill),
+        ttft_s=np.asarray(ask.input_tokens / prefill),
+        tpot_s=np.asarray(step_s),
+        bound=bound,
+    )

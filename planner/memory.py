@@ -1,0 +1,298 @@
+"""Memory of a served model: weights by tensor class, cache by attention kind, state, buffers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.constants import constants, is_tensor_parallel
+from planner.gpus import DeviceClass, Gpu
+from planner.models import Model
+from planner.quants import QuantFamily, QuantFormat
+from planner.shape import Shape, shape_of
+from planner.units import GIB, MIB
+from planner.workload import Engine, Method
+
+Numbers: TypeAlias = float | NDArray[np.float64]
+
+# Above any model's context and any engine's queue; the searches end there.
+SEARCH_LIMIT = 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Weights of a model in one format, all GPUs together; bytes, one number or one per format."""
+
+    total_bytes: Numbers
+    dense_read_bytes: Numbers  # read for every token: all but routed experts, embedding rows, towers, tables
+    routed_bytes: Numbers  # of all routed experts
+    formula_bytes: Numbers  # what the formula says, also where an official size is taken
+    is_official: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheLayout:
+    """How an engine lays out cache and state."""
+
+    block_tokens: int
+    window_slack_tokens: int
+    recurrent_bytes: float
+    convolution_bytes: float
+    is_replicated: bool  # whether ranks that share a KV head, or a latent, each keep it
+
+
+def is_native(model: Model, quant: QuantFormat) -> bool:
+    """Whether a format is the one in which the model is published."""
+    native = model.native_dtype or ""
+    if native in ("bf16", "fp16"):
+        return quant.family is QuantFamily.NATIVE
+    published = {"fp8": "FP8", "mxfp4-experts+bf16": "MXFP4", "fp8+fp4-experts": "MXFP4"}
+    published["nvfp4-experts+mxfp8+bf16"] = "NVFP4"
+    return published.get(native) == quant.name
+
+
+def weights(model: Model, quant: QuantFormat) -> Weights:
+    """
+    Weights in a format: each class of tensors at its own bits, or the official size where there is one.
+
+    Routed experts and other matrices at the format's bits, embedding and head at theirs, towers at 16 bit.
+    Formats that quantise experts only leave the other matrices as published. Lookup tables are quantised by
+    GGUF like embeddings and left as published by the others. The official size counts where the format is
+    the published one, less what is stored and not served (draft layers, doubles), by its share of elements.
+
+    Source:
+        docs/methodology.md, "Memory".
+    """
+    shape = shape_of(model)
+    other_native = model.native_other_bits or 16.0
+    routed_bits = linear_bits = quant.linear_bits
+    if is_native(model, quant):
+        routed_bits = model.native_expert_bits or quant.linear_bits
+        linear_bits = other_native if shape.is_moe else quant.linear_bits
+    elif quant.experts_only and shape.is_moe:
+        linear_bits = max(other_native, 8.0)
+    embedding_bits = quant.tied_embedding_bits if shape.is_tied else quant.embedding_bits
+    table_bits = embedding_bits if quant.family is QuantFamily.GGUF else other_native
+    formula = (
+        shape.routed_params * routed_bits
+        + shape.linear_params * linear_bits
+        + shape.embedding_params * embedding_bits
+        + shape.tower_params * constants().memory.tower_bits
+        + shape.table_params * table_bits
+    ) / 8
+    official = _official_bytes(model) if is_native(model, quant) else None
+    scale = 1.0 if official is None else official / formula
+    dense = shape.linear_params * linear_bits + shape.head_params * embedding_bits
+    return Weights(
+        total_bytes=formula * scale,
+        dense_read_bytes=dense / 8 * scale,
+        routed_bytes=shape.routed_params * routed_bits / 8 * scale,
+        formula_bytes=formula,
+        is_official=official is not None,
+    )
+
+
+def _official_bytes(model: Model) -> float | None:
+    """Return the bytes of the published checkpoint that are served."""
+    if model.checkpoint_bytes is None:
+        return None
+    stored = model.total_params or model.main_params
+    return model.checkpoint_bytes * min(1.0, model.main_params / stored)
+
+
+def simple_weights(model: Model, quant: QuantFormat) -> Weights:
+    """
+    Weights as the sizing page counts them: labelled parameters times bits, active ones read for a token.
+
+    Source:
+        docs/methodology.md, "Memory", simple method.
+    """
+    bits = quant.simple_bits_per_weight or quant.bits_per_weight
+    total = (model.published_total_params or model.main_params) * bits / 8
+    active = (model.published_active_params or model.active_params) * bits / 8
+    official = is_native(model, quant) and model.checkpoint_bytes is not None
+    return Weights(
+        total_bytes=total,
+        dense_read_bytes=min(active, total),
+        routed_bytes=0.0,
+        formula_bytes=total,
+        is_official=official,
+    )
+
+
+def cache_layout(engine: Engine, method: Method) -> CacheLayout:
+    """Return how an engine lays out its cache; the simple method knows neither pages nor ranks."""
+    known = constants().memory
+    if method is Method.SIMPLE:
+        return CacheLayout(
+            block_tokens=1,
+            window_slack_tokens=0,
+            recurrent_bytes=known.recurrent_bytes,
+            convolution_bytes=known.serving_convolution_bytes,
+            is_replicated=False,
+        )
+    if engine is Engine.LLAMA_CPP:
+        return CacheLayout(
+            block_tokens=known.llama_cpp_block_tokens,
+            window_slack_tokens=known.llama_cpp_window_slack_tokens,
+            recurrent_bytes=known.recurrent_bytes,
+            convolution_bytes=known.llama_cpp_convolution_bytes,
+            is_replicated=False,
+        )
+    return CacheLayout(
+        block_tokens=known.serving_block_tokens,
+        window_slack_tokens=known.serving_window_slack_tokens,
+        recurrent_bytes=known.recurrent_bytes,
+        convolution_bytes=known.serving_convolution_bytes,
+        is_replicated=is_tensor_parallel(engine),
+    )
+
+
+def replicas_of_cache(kv_heads: int | None, ranks: Numbers) -> Numbers:
+    """
+    How often all ranks together hold the cache: n x ceil(h / n) / h.
+
+    1 while the KV heads divide among the ranks, n / h where there are more ranks than heads, n for a latent,
+    which every rank needs whole.
+    """
+    if kv_heads is None:
+        return ranks
+    return ranks * np.ceil(kv_heads / ranks) / kv_heads
+
+
+def kv_cache_bytes(
+    shape: Shape,
+    context_tokens: Numbers,
+    batch: Numbers,
+    bytes_per_element: float,
+    gpu_count: Numbers,
+    layout: CacheLayout,
+) -> Numbers:
+    """
+    Attention cache of all sequences, summed over the GPUs. [B]
+
+    Args:
+        shape: The model.
+        context_tokens: Tokens of each sequence; rounded up to whole blocks. [tokens]
+        batch: Sequences.
+        bytes_per_element: Of the cache's precision. [B]
+        gpu_count: GPUs that serve together.
+        layout: Of the engine.
+
+    Source:
+        docs/methodology.md, "Memory"; elements by attention kind as in planner/shape.py.
+    """
+    tokens = np.ceil(context_tokens / layout.block_tokens) * layout.block_tokens
+    elements: Numbers = 0.0
+    for term in shape.cache_terms:
+        held = tokens
+        if term.window_tokens is not None:
+            held = np.minimum(tokens, term.window_tokens + layout.window_slack_tokens)
+        copies = replicas_of_cache(term.kv_heads, gpu_count) if layout.is_replicated else 1.0
+        elements = elements + term.elements_per_token * held * copies
+    return elements * batch * bytes_per_element
+
+
+def state_bytes(shape: Shape, batch: Numbers, layout: CacheLayout) -> Numbers:
+    """Fixed state of linear-attention, state-space and convolution layers, all sequences. [B]"""
+    recurrent = shape.recurrent_elements * layout.recurrent_bytes
+    return (recurrent + shape.convolution_elements * layout.convolution_bytes) * batch
+
+
+def serving_runtime_bytes(
+    shape: Shape, batch: Numbers, gpu_count: Numbers, visible_per_gpu_bytes: Numbers
+) -> Numbers:
+    """
+    Buffers of a server with tensor parallelism, all GPUs together: activations, NCCL, graphs. [B]
+
+    activation = 0.19 GiB + sequences x V x 14.3 B (+ 0.34 GiB for experts), with the engine's default number
+    of sequences or the batch where that is larger; outside of torch 0.25, 2.07, 2.17 GiB on 1, 2, more GPUs.
+
+    Source:
+        docs/methodology.md, "Memory"; constants in planner/data/speed.toml.
+    """
+    known = constants().memory
+    default = np.where(
+        visible_per_gpu_bytes >= known.large_memory_gib * GIB,
+        known.sequences_large_memory,
+        known.sequences_small_memory,
+    )
+    sequences = np.maximum(default, batch)
+    activation = (
+        known.activation_base_gib * GIB
+        + sequences * shape.vocab_size * known.activation_bytes_per_sequence_and_word
+        + (known.activation_moe_gib * GIB if shape.is_moe else 0.0)
+    )
+    several = np.where(np.less(gpu_count, 3), known.non_torch_gib_2_gpus, known.non_torch_gib_4_gpus)
+    outside = np.where(np.less(gpu_count, 2), known.non_torch_gib_1_gpu, several)
+    total: Numbers = (activation + (outside + known.graphs_gib) * GIB) * gpu_count
+    return total
+
+
+def llama_cpp_runtime_bytes(shape: Shape, context_tokens: Numbers, gpu_count: Numbers) -> Numbers:
+    """
+    Compute buffers of llama.cpp, all GPUs together: ubatch x (4 V + 2 n_ctx). [B]
+
+    Source:
+        docs/methodology.md, "Memory"; constants in planner/data/speed.toml.
+    """
+    known = constants().memory
+    row = known.llama_cpp_logits_bytes * shape.vocab_size + known.llama_cpp_mask_bytes * context_tokens
+    return known.llama_cpp_ubatch_tokens * row * gpu_count
+
+
+def visible_bytes(gpu: Gpu) -> tuple[float, str | None]:
+    """
+    Memory of one device that a process can use, and a note where that is not the driver's figure. [B]
+
+    What the driver reports, or a share of the label where that is not known, less what no process sees.
+    """
+    known = constants().memory
+    hidden = known.not_visible_gib * GIB
+    label = gpu.memory_gb_vendor * GIB
+    if gpu.is_unified_memory:
+        for unified in known.unified:
+            if unified.vendor == gpu.vendor:
+                return max(0.0, label * unified.share - hidden), unified.note
+    if gpu.memory_mib_reported is not None:
+        return max(0.0, gpu.memory_mib_reported * MIB - hidden), None
+    datacenter = gpu.device_class in (DeviceClass.DATACENTER, DeviceClass.CLOUD_ONLY)
+    share = known.reported_share_datacenter if datacenter else known.reported_share_card
+    label_text = f"{share * 100:.1f} % of the {gpu.memory_gb_vendor:g} GB label"
+    note = f"what the driver reports is not known: {label_text} taken"
+    return max(0.0, label * share - hidden), note
+
+
+def usable_bytes(visible_per_gpu_bytes: Numbers, gpu_count: Numbers, engine: Engine) -> Numbers:
+    """Memory that an engine may fill, all GPUs together: a fraction, or all but its context. [B]"""
+    known = constants().memory
+    if engine is Engine.LLAMA_CPP:
+        return np.maximum(visible_per_gpu_bytes - known.llama_cpp_context_gib * GIB, 0.0) * gpu_count
+    return visible_per_gpu_bytes * known.serving_memory_fraction * gpu_count
+
+
+def simple_usable_bytes(label_gb: Numbers, gpu_count: Numbers) -> Numbers:
+    """The sizing page's usable memory: 95 % of the label, read as GiB. [B]"""
+    return label_gb * GIB * constants().simple.usable_share * gpu_count
+
+
+def largest_that_fits(
+    fits: Callable[[NDArray[np.float64]], NDArray[np.bool_]], shape: tuple[int, ...]
+) -> NDArray[np.float64]:
+    """
+    Return the largest whole number from 1 up for which `fits` holds, 0 where not even 1 does.
+
+    Args:
+        fits: From candidate numbers to truth; true up to some number and false above.
+        shape: Of the candidates.
+    """
+    low = np.zeros(shape)
+    high = np.full(shape, SEARCH_LIMIT + 1.0)
+    while np.any(is_open := high - low > 1):
+        middle = np.floor((low + high) / 2)
+        holds = fits(np.maximum(middle, 1.0))
+        low = np.where(is_open & holds, middle, low)
+        high = np.where(is_open & ~holds, middle, high)
+    return low
