@@ -40,13 +40,15 @@ def document(page: Page | str) -> Document:
     Read a page as HTML.
 
     Raises:
-        ParseError: if it is empty, not HTML, too large, or holds characters that could not be decoded.
+        ParseError: if it is empty, not HTML, cut off, too large, or holds characters that were not decoded.
     """
     key = page.key if isinstance(page, Page) else None
     name = key or "page"
     source = page.text() if isinstance(page, Page) else page
     if "<" not in source:
         raise ParseError(f"{name}: not an HTML page", page=key)
+    if key is not None and "</html" not in source.lower():
+        raise ParseError(f"{name}: cut off, there is no </html>", page=key)
     if "\ufffd" in source:
         raise ParseError(f"{name}: holds characters that are not UTF-8", page=key)
     if len(source) > MAX_PAGE_CHARACTERS:
