@@ -1,10 +1,11 @@
 """Arguments that several commands share: numbers read strictly, the workload, the terms of a plan."""
 
 import argparse
-import math
 from pathlib import Path
 
 from dashboard.commands.base import Parser
+from planner.errors import InvalidScenario
+from planner.numbers import parse_count, parse_number
 
 # Every option of a scenario, in the order of docs/interface.md; names are those of `Scenario`'s fields.
 WORKLOAD_OPTIONS = (
@@ -47,27 +48,18 @@ TERMS_OPTIONS = (
 
 def number(text: str) -> float:
     """Read a finite number written with a decimal point."""
-    _refuse_comma(text)
     try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
-    return value
+        return parse_number("", text, "a finite number")
+    except InvalidScenario as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {error.allowed}") from error
 
 
 def count(text: str) -> int:
-    """Read a whole number."""
-    _refuse_comma(text)
+    """Read a whole number, in any notation."""
     try:
-        return int(text)
-    except ValueError:
-        pass
-    value = number(text)
-    if value != int(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(value)
+        return parse_count("", text, "a finite number")
+    except InvalidScenario as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {error.allowed}") from error
 
 
 def readable_file(text: str) -> Path:
@@ -77,18 +69,6 @@ def readable_file(text: str) -> Path:
         what = "a folder" if path.is_dir() else "not there"
         raise argparse.ArgumentTypeError(f"the file {text!r} is {what}")
     return path
-
-
-def _refuse_comma(text: str) -> None:
-    if "," not in text:
-        return
-    point = text.replace(",", ".")
-    whole, _, rest = text.partition(",")
-    if len(rest) == 3 and rest.isdigit() and whole.lstrip("-").isdigit():  # 4,500: which of the two?
-        point = f"{whole}{rest} or {point}"
-    elif text.count(",") > 1 or "." in text:
-        point = text.replace(",", "")
-    raise argparse.ArgumentTypeError(f"{text!r} has a comma; write {point}, with a decimal point")
 
 
 def workload_parent() -> Parser:

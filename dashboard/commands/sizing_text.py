@@ -101,11 +101,13 @@ def _memory_table(sizing: Sizing) -> str:
     )
     optional = {"offloaded_gib", "state_gib"}
     rows = [(title, tables.gib(memory[key])) for title, key in parts if memory[key] or key not in optional]
-    limits = [
-        ("largest context, tokens", tables.number(sizing.memory.max_context_tokens)),
-        ("largest batch", tables.number(sizing.memory.max_batch)),
-    ]
-    return tables.paragraphs(tables.table(("memory", "GiB"), rows), tables.table(("that fits", ""), limits))
+    context, batch = sizing.memory.max_context_tokens, sizing.memory.max_batch
+    limits = (
+        f"largest context that fits: {tables.number(context)} tokens; largest batch: {tables.number(batch)}"
+        if context
+        else ""
+    )
+    return tables.paragraphs(tables.table(("memory", "GiB"), rows), limits)
 
 
 def _speed_table(sizing: Sizing) -> str:

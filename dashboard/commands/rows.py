@@ -1,0 +1,246 @@
+"""`size --rows`: a CSV file of configurations in, the same file with their sizes out."""
+
+import argparse
+import csv
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dashboard import tables
+from dashboard.commands.base import Context, Output, UsageError, suggestion
+from dashboard.commands.inputs import model_named
+from planner.errors import PlannerError
+from planner.gpus import find_gpu
+from planner.models import ModelMatch
+from planner.quants import QuantFormat, find_quant
+from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
+from planner.scenario import DEFAULT_QUANT, Scenario
+from planner.workload import KvDtype, Method, Workload, engine_for
+
+OPTIONS = (
+    "model",
+    "gpu",
+    "gpus",
+    "quant",
+    "context",
+    "batch",
+    "kv_dtype",
+    "engine",
+    "offload",
+    "input_tokens",
+    "output_tokens",
+)
+RESULTS = (*MEMORY_COLUMNS, *SPEED_COLUMNS, "error")
+NUMBERS = ("gpus", "context", "batch", "input_tokens", "output_tokens", "offload")
+_FIELDS = {option.name: option for option in fields(Scenario)}
+
+Cell = tuple[Any, str | None]  # a value, or why there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file as read."""
+
+    header: list[str]
+    rows: list[list[str]]
+
+    def column(self, name: str) -> list[str] | None:
+        """Return the cells of a column, or None where there is no such column."""
+        if name not in self.header:
+            return None
+        position = self.header.index(name)
+        return [row[position].strip() if position < len(row) else "" for row in self.rows]
+
+
+def run(arguments: argparse.Namespace, context: Context) -> Output:
+    """Size every row of the file and write all of them."""
+    del context
+    if arguments.output is None:
+        raise UsageError("--rows: say where the sized rows go: -o OUT.csv")
+    table = _read(arguments.rows)
+    warnings = _odd_columns(table)
+    columns = {name: _cells(table, name, arguments, warnings) for name in OPTIONS}
+    results = _sized(columns, len(table.rows), Method(getattr(arguments, "method", Method.CALIBRATED)))
+    _mark_long_rows(table, results)
+    _write(arguments.output, table, results)
+    bad = sum(1 for error in results["error"] if error)
+    if bad:
+        warnings.append(f"{tables.plural(bad, 'row')} could not be sized; the column error says why")
+    done = f"{tables.plural(len(table.rows), 'row')} sized into {arguments.output}"
+    document = {
+        "schema": "breakeven.rows/1",
+        "rows": len(table.rows),
+        "errors": bad,
+        "file": arguments.output,
+    }
+    return Output(document=document, text=done, warnings=tuple(warnings))
+
+
+def _read(name: str) -> Table:
+    try:
+        with Path(name).open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = {OSError: "", UnicodeDecodeError: "not UTF-8 text", csv.Error: f"not CSV ({error})"}
+        reason = error.strerror if isinstance(error, OSError) else why[type(error)]
+        raise UsageError(f"--rows: {name}: {reason}") from error
+    if not rows:
+        raise UsageError(f"--rows: {name}: the file is empty; give a header with the columns model and gpu")
+    header = [cell.strip() for cell in rows[0]]
+    if len(header) == 1 and ";" in header[0]:
+        raise UsageError(f"--rows: {name}: cells are apart by semicolons; separate them by commas")
+    return Table(header, rows[1:])
+
+
+def _odd_columns(table: Table) -> list[str]:
+    """Say which columns are repeated and not understood."""
+    known = {*OPTIONS, *RESULTS}
+    return [
+        f"column {name!r} is no option and is only repeated{suggestion(name, OPTIONS)}"
+        for name in table.header
+        if name not in known
+    ]
+
+
+def _cells(table: Table, name: str, arguments: argparse.Namespace, warnings: list[str]) -> list[Cell]:
+    """Return the values of a column; a blank cell takes the option of the command line, or its default."""
+    given = getattr(arguments, name, None)
+    texts = table.column(name)
+    if texts is None and given is None and name in ("model", "gpu"):
+        raise UsageError(
+            f"--rows: {arguments.rows}: there is no column {name!r}, and no such option is given"
+        )
+    reader = _reader(name, given, warnings)
+    if texts is None:
+        return [_checked(reader, "")] * len(table.rows)
+    known = {text: _checked(reader, text) for text in set(texts)}
+    return [known[text] for text in texts]
+
+
+def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
+    """Return the function that reads a cell of this column."""
+    parse = _FIELDS[name].metadata["parse"]
+    default = {"gpus": 1}.get(name, _FIELDS[name].default) if given is None else given
+
+    def read(text: str) -> Any:
+        value = parse(name, text or default)
+        if name == "model":
+            return model_named(value)
+        if name == "gpu":
+            match = find_gpu(value)
+            if match.ambiguous_with:
+                others = ", ".join(match.ambiguous_with)
+                warnings.append(f"gpu {value!r} may also mean {others}: {match.gpu.name} is taken")
+            return match.gpu
+        return value
+
+    if name == "quant" and given is None:  # the model's name may imply one
+        return lambda text: find_quant(text) if text else None
+    return (lambda text: find_quant(text or default)) if name == "quant" else read
+
+
+def _checked(read: Callable[[str], Any], text: str) -> Cell:
+    try:
+        return read(text), None
+    except (PlannerError, UsageError) as error:
+        return None, str(error)
+
+
+def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) -> dict[str, list[Any]]:
+    """Return the result columns; rows that share model, format, engine and cache are sized together."""
+    errors = [
+        next((why for _, why in cells if why is not None), None)
+        for cells in zip(*columns.values(), strict=True)
+    ]
+    values = {name: [value for value, _ in cells] for name, cells in columns.items()}
+    groups: dict[tuple[str, str | None, str | None, str, str], list[int]] = {}
+    keys = zip(values["model"], values["quant"], values["engine"], values["kv_dtype"], errors, strict=True)
+    for position, (match, quant, engine, kv_dtype, error) in enumerate(keys):
+        if error is None:
+            name = quant.name if quant is not None else None
+            groups.setdefault((match.model.id, match.quant, name, engine, kv_dtype), []).append(position)
+    numbers = {name: np.array([value or 0 for value in values[name]], dtype=np.float64) for name in NUMBERS}
+    results: dict[str, list[Any]] = {name: [None] * count for name in RESULTS}
+    results["error"] = errors
+    for positions in groups.values():
+        first = positions[0]
+        quant = _quant(values["model"][first], values["quant"][first])
+        workload = Workload(
+            model=values["model"][first].model,
+            quant=quant,
+            kv_dtype=KvDtype(values["kv_dtype"][first]),
+            engine=engine_for(values["engine"][first], quant),
+            method=method,
+        )
+        sized = size_rows(_rows(workload, values["gpu"], numbers, positions))
+        _enter(sized, positions, results)
+    return results
+
+
+def _quant(match: ModelMatch, quant: QuantFormat | None) -> QuantFormat:
+    """Return the format of the cell, or the one that the model's name implies, or the default."""
+    return find_quant(match.quant or DEFAULT_QUANT) if quant is None else quant
+
+
+def _rows(
+    workload: Workload, gpus: Sequence[Any], numbers: Mapping[str, Any], positions: Sequence[int]
+) -> Rows:
+    index = np.array(positions)
+    return Rows(
+        workload=workload,
+        gpus=[gpus[position] for position in positions],
+        gpu_count=numbers["gpus"][index],
+        context_tokens=numbers["context"][index],
+        batch=numbers["batch"][index],
+        input_tokens=numbers["input_tokens"][index],
+        output_tokens=numbers["output_tokens"][index],
+        offload_fraction=numbers["offload"][index],
+    )
+
+
+def _enter(sized: Mapping[str, Any], positions: Sequence[int], results: Mapping[str, list[Any]]) -> None:
+    for name, column in sized.items():
+        target = results[name]
+        for position, value in zip(positions, column.tolist(), strict=True):
+            if value == value:  # NaN is unknown, and unknown is an empty cell
+                target[position] = value
+    fits = results["fits"]
+    for position in positions:
+        fits[position] = "true" if fits[position] else "false"
+
+
+def _mark_long_rows(table: Table, results: Mapping[str, list[Any]]) -> None:
+    """A row with more cells than the header cannot be trusted: some comma stands where none should."""
+    for position, row in enumerate(table.rows):
+        if len(row) > len(table.header):
+            for column in results.values():
+                column[position] = None
+            results["error"][position] = f"{len(row)} cells under {len(table.header)} headings"
+
+
+def _write(name: str, table: Table, results: Mapping[str, Sequence[Any]]) -> None:
+    """Write beside the target first, so that a failure leaves no half a file."""
+    kept = [position for position, title in enumerate(table.header) if title not in RESULTS]
+    target = Path(name)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*(table.header[position] for position in kept), *RESULTS])
+            writer.writerows(_lines(table, kept, results))
+        beside.replace(target)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"-o: {name}: {error.strerror}") from error
+
+
+def _lines(
+    table: Table, kept: Sequence[int], results: Mapping[str, Sequence[Any]]
+) -> Iterable[Sequence[Any]]:
+    for row, *sized in zip(table.rows, *(results[name] for name in RESULTS), strict=True):
+        cells = row + [""] * (len(table.header) - len(row))
+        yield [*(cells[position] for position in kept), *sized]
