@@ -1,0 +1,267 @@
+"""
+Charts as Altair objects, made from plain records: nothing here reads a database or a page.
+
+Each has direct labels, dash as well as colour, and a sentence for those who cannot see it (`Drawing.alt`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+# Okabe and Ito (2008), "Color Universal Design": tell apart for all kinds of colour vision. Yellow and black are
+# left out: they vanish on one of the two themes.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (10, 4), (1, 3))
+GREY = "#7f7f7f"
+TEXT_SIZE = 13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One named series; points are (x, y), in order of x."""
+
+    label: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A point worth naming."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One piece of a stack, in the order in which they are piled up."""
+
+    label: str
+    size: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of a grid: `level` 0 is good, higher is worse; `word` says it without colour."""
+
+    row: str
+    column: str
+    word: str
+    level: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dot:
+    """One named point of a cloud; those on the front are marked."""
+
+    x: float
+    y: float
+    label: str
+    kind: str
+    is_front: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A chart and the sentence that stands for it."""
+
+    chart: Any
+    alt: str
+
+
+def lines(
+    series: Sequence[Line],
+    *,
+    x_title: str,
+    y_title: str,
+    alt_text: str,
+    marks: Sequence[Mark] = (),
+    here: float | None = None,
+    step: bool = False,
+    height: int = 320,
+) -> Drawing:
+    """
+    Lines that may cross, each named at its end.
+
+    Args:
+        series: The lines.
+        x_title: With its unit.
+        y_title: With its unit.
+        alt_text: What the chart says.
+        marks: Crossings and other named points.
+        here: Present value of x, shown as a vertical rule.
+        step: Whether a value holds until the next point.
+        height: Of the chart. [px]
+    """
+    values = [{"x": x, "y": y, "line": line.label} for line in series for x, y in line.points]
+    top = max((value["y"] for value in values), default=1.0)
+    labels = [line.label for line in series]
+    colour = alt.Color("line:N", legend=None, scale=alt.Scale(domain=labels, range=_cycle(COLOURS, labels)))
+    dash = alt.StrokeDash("line:N", legend=None, scale=alt.Scale(domain=labels, range=_cycle(DASHES, labels)))
+    x_axis = alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False))
+    y_axis = alt.Y("y:Q", title=y_title, axis=alt.Axis(format="~s", tickCount=6))
+    tips = [
+        alt.Tooltip("line:N", title="option"),
+        alt.Tooltip("x:Q", title=x_title, format=",.1f"),
+        alt.Tooltip("y:Q", title=y_title, format=",.2f"),
+    ]
+    layers: list[Any] = [
+        alt.Chart(alt.Data(values=values))
+        .mark_line(strokeWidth=2.5, interpolate="step-after" if step else "linear")
+        .encode(x=x_axis, y=y_axis, color=colour, strokeDash=dash, tooltip=tips),
+        alt.Chart(alt.Data(values=_end_labels(series, gap=top * TEXT_SIZE * 1.3 / height)))
+        .mark_text(align="left", dx=6, fontSize=TEXT_SIZE, fontWeight="bold", limit=220)
+        .encode(x="x:Q", y="y:Q", text="line:N", color=colour),
+    ]
+    if here is not None:
+        layers.append(
+            alt.Chart(alt.Data(values=[{"x": here}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x="x:Q")
+        )
+    if marks:
+        points = alt.Chart(alt.Data(values=[{"x": m.x, "y": m.y, "text": m.text} for m in marks]))
+        layers += [
+            points.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(x="x:Q", y="y:Q"),
+            points.mark_text(align="right", dx=-10, dy=-10, fontSize=TEXT_SIZE).encode(
+                x="x:Q", y="y:Q", text="text:N"
+            ),
+        ]
+    chart = alt.layer(*layers).properties(
+        height=height, padding={"right": 170, "left": 5, "top": 5, "bottom": 5}
+    )
+    return Drawing(chart=chart, alt=alt_text)
+
+
+def stack(parts: Sequence[Part], *, limit: float, limit_text: str, x_title: str, alt_text: str) -> Drawing:
+    """Show pieces piled up, one row each, against a limit; the last row is the whole pile."""
+    rows, start = [], 0.0
+    for part in parts:
+        rows.append({"row": part.label, "from": start, "to": start + part.size, "text": part.text})
+        start += part.size
+    names = [part.label for part in parts]
+    over = start > limit
+    y_axis = alt.Y("row:N", sort=names, title=None, axis=alt.Axis(labelLimit=220, labelFontSize=TEXT_SIZE))
+    base = alt.Chart(alt.Data(values=rows))
+    bars = base.mark_bar(height=18, cornerRadius=2).encode(
+        x=alt.X("from:Q", title=x_title, scale=alt.Scale(domain=[0, 1.18 * max(start, limit)])),
+        x2="to:Q",
+        y=y_axis,
+        color=alt.Color("row:N", legend=None, scale=alt.Scale(domain=names, range=_cycle(COLOURS, names))),
+        tooltip=[alt.Tooltip("row:N", title="part"), alt.Tooltip("text:N", title="size")],
+    )
+    texts = base.mark_text(align="left", dx=6, fontSize=TEXT_SIZE).encode(x="to:Q", y=y_axis, text="text:N")
+    mark = alt.Chart(alt.Data(values=[{"limit": limit, "text": limit_text}]))
+    rule = mark.mark_rule(
+        strokeWidth=2.5, strokeDash=[6, 3], color=COLOURS[1] if over else COLOURS[2]
+    ).encode(x="limit:Q")
+    word = mark.mark_text(
+        align="left", dx=6, baseline="bottom", fontSize=TEXT_SIZE, fontWeight="bold"
+    ).encode(x="limit:Q", y=alt.value(-4), text="text:N")
+    chart = alt.layer(bars, texts, rule, word).properties(height=34 * len(parts) + 10)
+    return Drawing(chart=chart, alt=alt_text)
+
+
+def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: str) -> Drawing:
+    """Show words in a grid of cells, shaded by how good they are."""
+    values = [
+        {"row": c.row, "column": c.column, "word": c.word, "level": c.level, "detail": c.detail}
+        for c in cells
+    ]
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    base = alt.Chart(alt.Data(values=values)).encode(
+        x=alt.X("column:N", sort=columns, title=column_title, axis=alt.Axis(orient="top", labelAngle=-40)),
+        y=alt.Y("row:N", sort=rows, title=row_title, axis=alt.Axis(labelLimit=260)),
+        tooltip=[
+            alt.Tooltip("row:N", title=row_title),
+            alt.Tooltip("column:N", title=column_title),
+            alt.Tooltip("detail:N", title="what"),
+        ],
+    )
+    # Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
+    shades = ["#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee"]
+    boxes = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color("level:O", legend=None, scale=alt.Scale(domain=[0, 1, 2, 3], range=shades))
+    )
+    words = base.mark_text(fontSize=12, color="#1a1a1a").encode(text="word:N")
+    chart = (boxes + words).properties(height=24 * len(rows) + 20)
+    return Drawing(chart=chart, alt=alt_text)
+
+
+def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, height: int = 380) -> Drawing:
+    """Show points on two logarithmic axes; those on the front are joined and named."""
+    kinds = list(dict.fromkeys(dot.kind for dot in dots))
+    shapes = ["circle", "square", "triangle-up", "diamond", "cross"]
+    values = [
+        {"x": d.x, "y": d.y, "label": d.label, "kind": d.kind, "front": d.is_front}
+        for d in dots
+        if d.x > 0 and d.y > 0
+    ]
+    x_axis = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False, padding=20))
+    y_axis = alt.Y("y:Q", title=y_title, scale=alt.Scale(type="log", nice=False, padding=20))
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=kinds, range=_cycle(COLOURS, kinds)),
+        legend=alt.Legend(title=None, orient="top"),
+    )
+    base = alt.Chart(alt.Data(values=values))
+    points = base.mark_point(size=80, filled=True, opacity=0.85).encode(
+        x=x_axis,
+        y=y_axis,
+        color=colour,
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=_cycle(shapes, kinds))),
+        tooltip=[
+            alt.Tooltip("label:N", title="option"),
+            alt.Tooltip("x:Q", title=x_title, format=",.1f"),
+            alt.Tooltip("y:Q", title=y_title, format=",.2f"),
+        ],
+    )
+    front = alt.Chart(alt.Data(values=sorted((v for v in values if v["front"]), key=lambda v: v["x"])))
+    path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order="x:Q")
+    names = front.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
+        x=x_axis, y=y_axis, text="label:N"
+    )
+    chart = (path + points + names).properties(height=height)
+    return Drawing(chart=chart, alt=alt_text)
+
+
+def effect(
+    points: Sequence[tuple[float, float]], *, here: float | None, x_title: str, y_title: str, alt_text: str
+) -> Drawing:
+    """Show a result as a function of one assumption, all others held, with a mark at its present value."""
+    base = alt.Chart(alt.Data(values=[{"x": x, "y": y} for x, y in points]))
+    layers: list[Any] = [
+        base.mark_line(color=COLOURS[0], strokeWidth=2).encode(
+            x=alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False, tickCount=4)),
+            y=alt.Y("y:Q", title=y_title, axis=alt.Axis(tickCount=3, format="~s")),
+            tooltip=[
+                alt.Tooltip("x:Q", title=x_title, format=",.3~g"),
+                alt.Tooltip("y:Q", title=y_title, format=",.2f"),
+            ],
+        )
+    ]
+    if here is not None:
+        layers.append(
+            alt.Chart(alt.Data(values=[{"x": here}]))
+            .mark_rule(color=COLOURS[1], strokeDash=[4, 3], strokeWidth=2)
+            .encode(x="x:Q")
+        )
+    return Drawing(chart=alt.layer(*layers).properties(height=110), alt=alt_text)
+
+
+def _cycle(choices: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    return [choices[index % len(choices)] for index in range(len(names))]
+
+
+def _end_labels(series: Sequence[Line], gap: float) -> list[Mapping[str, object]]:
+    """Place each name beside the end of its line, at least `gap` apart so that none covers another."""
+    ends = sorted((line.points[-1][1], line.points[-1][0], line.label) for line in series if line.points)
+    placed, below = [], float("-inf")
+    for y, x, label in ends:
+        below = max(y, below + gap)
+        placed.append({"x": x, "y": below, "line": label})
+    return placed

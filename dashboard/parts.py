@@ -1,0 +1,240 @@
+"""
+What the pages are made of: the frame with the inputs, messages, tables, charts.
+
+Text from providers, catalogues and addresses is always shown as text (`plain`); there is no raw HTML anywhere.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.state import Field, Kind
+from planner.errors import PlannerError
+from planner.scenario import Scenario
+from pricing.errors import PricingError
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from dashboard.charts import Drawing
+
+log = logging.getLogger(__name__)
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
+_ASKED = "_asked"
+_FIXES = "_fixes"
+_COMPLAINTS = "_complaints"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page is given: the place of its one sentence, and the question."""
+
+    head: "DeltaGenerator"
+    scenario: Scenario
+
+
+_frame: ContextVar[Frame] = ContextVar("frame")
+
+
+def frame() -> Frame:
+    """Return the frame of the page that is being drawn."""
+    return _frame.get()
+
+
+def plain(text: object) -> str:
+    """Return a text so that Markdown shows it as it is."""
+    return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def open_frame(open_fields: Sequence[str]) -> Frame:
+    """
+    Draw the inputs and read the question; stop with one line where it cannot be asked.
+
+    Every field is drawn on every page, most of them folded: only a drawn widget keeps its place in the address.
+
+    Args:
+        open_fields: Names of the fields that are not folded on this page.
+    """
+    head = st.container()
+    session = st.session_state
+    asked = _read_address_once()
+    for name, value in session.pop(_FIXES, {}).items():
+        session[name] = value
+    with st.container(key="inputs"):
+        _draw_inputs(open_fields)
+    if asked is not None and (fixes := state.fixes(session, asked)):
+        session[_FIXES] = fixes
+        st.rerun()
+    try:
+        scenario = state.from_widgets(session)
+    except PlannerError as error:
+        head.error(plain(error), icon=":material/error:")
+        st.stop()
+    if scenario == session[_ASKED]:  # until the first change
+        for complaint in session[_COMPLAINTS]:
+            head.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+    made = Frame(head, scenario)
+    _frame.set(made)
+    return made
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Show one line in place of a traceback."""
+    try:
+        yield
+    except (PlannerError, PricingError) as error:
+        st.error(plain(error), icon=":material/error:")
+    except Exception as error:
+        log.exception("the page failed")
+        what = plain(f"{type(error).__name__}: {error}"[:300])
+        st.error(f"This page could not be drawn ({what}). The log of the server has the details.")
+
+
+def estimate_note() -> None:
+    """Explain the mark of an estimate."""
+    st.caption("\\* estimated, not measured")
+
+
+def links(entries: Iterable[tuple[str, str]]) -> None:
+    """Show links in a row; only http and addresses of this server are linked."""
+    shown = [f"[{plain(text)}]({address})" for text, address in entries if is_safe_address(address)]
+    st.markdown(" · ".join(shown))
+
+
+def is_safe_address(address: str) -> bool:
+    """Whether a text may become a link."""
+    return bool(re.fullmatch(r"(https?://|\./)[^\s()<>\"]*", address))
+
+
+def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
+    """Show a chart, with its figures folded below it."""
+    st.altair_chart(drawing.chart, width="stretch", alt=drawing.alt, key=key)
+    if rows:
+        with st.expander("The figures as a table"):
+            table(rows, alt=drawing.alt)
+
+
+def table(
+    rows: Sequence[Mapping[str, object]],
+    *,
+    alt: str,
+    columns: Mapping[str, Any] | None = None,
+    key: str | None = None,
+    height: int | None = None,
+) -> None:
+    """
+    Show records as a table that can be sorted, searched and narrowed to chosen columns.
+
+    Args:
+        rows: One record each; None is shown as an empty cell.
+        alt: What the table holds, in one sentence.
+        columns: Titles with units and formats, by field.
+        key: Of the element.
+        height: In pixels; by the number of rows where None.
+    """
+    import pandas as pd
+
+    st.dataframe(
+        pd.DataFrame(list(rows)),
+        hide_index=True,
+        column_config=dict(columns or {}),
+        width="stretch",
+        height="auto" if height is None else height,
+        placeholder="",
+        alt=alt,
+        key=key,
+    )
+
+
+def _draw_inputs(open_fields: Sequence[str]) -> None:
+    if open_fields:
+        with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
+            for name in open_fields:
+                _widget(state.FIELDS[name], width=_WIDTHS.get(name, 180))
+    label = "More assumptions" if open_fields else "The question: model, use, owning, prices"
+    with st.expander(label, key="assumptions"):
+        for title, fields in state.GROUPS.items():
+            folded = [field for field in fields if field.name not in open_fields]
+            if folded:
+                st.markdown(f"**{title}**")
+                with st.container(horizontal=True, gap="medium"):
+                    for field in folded:
+                        _widget(field, width=_WIDTHS.get(field.name, 220))
+
+
+_WIDTHS = {"model": 300, "hours_per_day": 260, "set": 460, "own": 220, "provider": 300, "tier": 300}
+
+
+def _widget(field: Field, *, width: int) -> None:
+    """Draw one field, bound to the address by its name."""
+    shared: dict[str, Any] = {
+        "key": field.name,
+        "help": plain(field.help) or None,
+        "bind": "query-params",
+        "width": width,
+    }
+    match field.kind:
+        case Kind.CHOICE:
+            options = list(field.options())
+            index = None if field.default is None else options.index(field.default)
+            st.selectbox(
+                field.label,
+                options,
+                index=index,
+                placeholder="any",
+                accept_new_options=field.accepts_new,
+                **shared,
+            )
+        case Kind.MANY:
+            st.multiselect(
+                field.label,
+                list(field.options()),
+                accept_new_options=field.accepts_new,
+                placeholder="all" if field.name != "set" else "NAME=VALUE",
+                **shared,
+            )
+        case Kind.DAY:
+            st.date_input(field.label, value=None, format="YYYY-MM-DD", **shared)
+        case Kind.TEXT:
+            st.text_input(field.label, value=None, **shared)
+        case Kind.SLIDER:
+            st.slider(
+                field.label, field.low, field.high, field.default, field.step, format=field.format, **shared
+            )
+        case Kind.NUMBER | Kind.COUNT:
+            as_kind = int if field.kind is Kind.COUNT else float
+            low, high, step = (None if x is None else as_kind(x) for x in (field.low, field.high, field.step))
+            st.number_input(
+                field.label,
+                low,
+                high,
+                field.default,
+                step,
+                format=field.format,
+                placeholder=field.placeholder,
+                **shared,
+            )
+
+
+def _read_address_once() -> Scenario | None:
+    """
+    Return what the address asks for when a session begins, None later.
+
+    A value that its widget does not take as it is written (an alias, names with commas between) is given to the
+    widget in a second run: Streamlit writes only a later change back into the address.
+    """
+    session = st.session_state
+    if _ASKED in session:
+        return None
+    params = {name: st.query_params.get_all(name) for name in st.query_params}
+    session[_ASKED], session[_COMPLAINTS] = state.read_address(params)
+    return session[_ASKED]
