@@ -91,23 +91,24 @@ class LinkConstants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertConstants:
-    """How many experts a step reads, and how well."""
+    """How many experts a step reads."""
 
     batch_exponent: float
-    read_efficiency: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConstants:
-    """Overheads of one kind of engine."""
+    """Overheads of one kind of engine, and how far its estimates may be off."""
 
+    decode_range: float
+    aggregate_range: float
     step_overhead_ms: float
     sequence_overhead_us: float
     moe_layer_overhead_us: float
+    expert_read_efficiency: float
     first_token_overhead_ms: float
     prefill_chunk_tokens: int
     moe_compute_share: float
-    overlap_power: float
     queue_share: float
     compute_share_fp8: float
     compute_share_fp4: float
@@ -133,6 +134,7 @@ class Family:
     vendors: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
     unified: bool | None = None
     source: str
     serving: FamilyConstants
@@ -145,16 +147,15 @@ class Family:
             (not self.vendors or gpu.vendor in self.vendors)
             and (not self.memory or memory.startswith(self.memory))
             and (not self.architectures or gpu.architecture in self.architectures)
+            and (not self.classes or gpu.device_class in self.classes)
             and (self.unified is None or gpu.is_unified_memory is self.unified)
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeConstants:
-    """Half widths of the ranges, as ratios above 1 less 1, and how grades widen them."""
+    """How thin evidence widens a range."""
 
-    decode: float
-    aggregate: float
     grade_b: float
     grade_c: float
     medium_confidence: float

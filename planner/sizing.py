@@ -322,7 +322,6 @@ def _speeds(
             speed.bound,
         )
     ]
-    known = constants().range
     speeds: list[Speed | None] = []
     for work, machine, *row in zip(works, machines, *columns, strict=True):
         if not has_rates(machine.gpu):
@@ -330,7 +329,8 @@ def _speeds(
             continue
         decode, aggregate, prefill, ttft_s, tpot_s, bound = row
         factor = range_factor(machine.gpu, work.engine)
-        decode_width, aggregate_width = 1 + known.decode * factor, 1 + known.aggregate * factor
+        known = constants().engine(work.engine)
+        decode_width, aggregate_width = 1 + known.decode_range * factor, 1 + known.aggregate_range * factor
         speeds.append(
             Speed(
                 decode_tokens_per_s=decode,

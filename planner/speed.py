@@ -154,7 +154,7 @@ def decode_step(
         hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.efficiency
     )
     share = experts_read_share(shape.routed_share, batch)
-    experts = weights.routed_bytes * share / constants().experts.read_efficiency
+    experts = weights.routed_bytes * share / engine.expert_read_efficiency
     cache_s = cache_bytes / (hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.cache_efficiency)
     flops = 2.0 * shape.active_params * batch + attention_flops
     rate = hardware.sharing * hardware.peak_flops * _compute_share(shape, hardware, engine)
@@ -186,7 +186,7 @@ def prefill_step(
     chunk = np.minimum(tokens, float(engine.prefill_chunk_tokens))
     passes = np.ceil(tokens / engine.prefill_chunk_tokens)
     share = experts_read_share(shape.routed_share, chunk)
-    read = weights.dense_read_bytes + weights.routed_bytes * share / constants().experts.read_efficiency
+    read = weights.dense_read_bytes + weights.routed_bytes * share / engine.expert_read_efficiency
     on_gpu = (1.0 - offload_fraction) / (
         hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.efficiency
     )
@@ -216,10 +216,10 @@ def steady_state(
     """
     Requests always in flight, each waiting for its own prompt and slowed by the prompts of the others.
 
-    A request decodes for D = output x decode step while the others bring (batch - 1) prompts of T each; they
-    overlap in part: (D^p + ((batch - 1) T)^p)^(1/p), p = 1 one after the other, p large side by side. What
-    that adds to D is a stall; a share of it is met before the first token, the rest between tokens. By
-    Little's law the output rate is batch x output / time of a request; alone, nothing is added.
+    While one request decodes, each of the others brings one prompt, and a prompt stops the decoding of all.
+    A share of that stall is met before the first token, the rest between tokens. By Little's law the output
+    rate is batch x output / time of a request = batch x output / (output x decode step + batch x prompt +
+    overhead); alone, nothing is added to the decode step.
 
     Args:
         decode_s: One decode step at this batch. [s]
@@ -231,10 +231,7 @@ def steady_state(
     Source:
         docs/methodology.md, "Speed".
     """
-    decoding = decode_s * output_tokens
-    prompts = (batch - 1.0) * prompt_s
-    power = engine.overlap_power
-    stall = np.power(np.power(decoding, power) + np.power(prompts, power), 1.0 / power) - decoding
+    stall = (batch - 1.0) * prompt_s
     further = np.maximum(output_tokens - 1.0, 1.0)
     waiting = np.where(np.less(output_tokens, 2), 1.0, engine.queue_share)
     ttft = engine.first_token_overhead_ms * 1e-3 + prompt_s + stall * waiting
