@@ -111,7 +111,7 @@ def simple_weights(model: Model, quant: QuantFormat) -> Weights:
     """
     bits = quant.simple_bits_per_weight or quant.bits_per_weight
     total = (model.published_total_params or model.main_params) * bits / 8
-    active = (model.published_active_params or model.active_params) * bits / 8
+    active = simple_active_params(model) * bits / 8
     official = is_native(model, quant) and model.checkpoint_bytes is not None
     return Weights(
         total_bytes=total,
@@ -120,6 +120,11 @@ def simple_weights(model: Model, quant: QuantFormat) -> Weights:
         formula_bytes=total,
         is_official=official,
     )
+
+
+def simple_active_params(model: Model) -> float:
+    """Return the labelled active parameters; all of a dense model."""
+    return float(model.published_active_params or model.published_total_params or model.active_params)
 
 
 def cache_layout(engine: Engine, method: Method) -> CacheLayout:

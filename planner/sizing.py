@@ -20,7 +20,7 @@ from planner.estimate import (
     memory_columns,
     speed_columns,
 )
-from planner.memory import SEARCH_LIMIT, Weights, simple_weights, weights
+from planner.memory import SEARCH_LIMIT, Weights, simple_active_params, simple_weights, weights
 from planner.notes import has_rates, machine_notes, model_context, workload_notes
 from planner.shape import shape_of
 from planner.speed import host_bytes_per_s, steady_state
@@ -242,9 +242,7 @@ def question_of(
     return Question(
         shape=shape_of(model),
         weights=held,
-        simple_active_params=model.published_active_params
-        or model.published_total_params
-        or float(model.active_params),
+        simple_active_params=simple_active_params(model),
         engine=workload.engine,
         method=workload.method,
         kv_dtype=workload.kv_dtype,
