@@ -1,0 +1,84 @@
+"""Fits is not usable: whether a speed serves a conversation, a voice, or only a batch job."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.sizing import Speed
+
+# Below this an answer of 300 words takes longer than 6 minutes: nobody waits for it. Half of the default
+# `min_tokens_per_s_per_user` of the interface rounds to the same order.
+BATCH_TOKENS_PER_S = 1.0
+# INTERFACE default of `--min-tokens-per-s-per-user`: slower options rank last, as too slow to talk to. Silent
+# reading runs at 238 words/min (Brysbaert 2019, meta-analysis of 190 studies) = 5.2 tokens/s at 1.3 tokens a word,
+# and a reader skims at about twice that.
+CHAT_TOKENS_PER_S = 10.0
+# Three times reading speed: text appears faster than anybody reads it, and hidden reasoning does not stall.
+SMOOTH_TOKENS_PER_S = 30.0
+# Longer than this without feedback and attention leaves the dialogue (Nielsen 1993, response-time limits: 10 s).
+CHAT_TTFT_MS = 10_000.0
+# The flow of thought stays unbroken up to about 1 s (Nielsen 1993); first words within two of them.
+SMOOTH_TTFT_MS = 2_000.0
+# Turn-taking in speech: gaps average 200 ms and above about 700 ms seem hesitant (Stivers et al. 2009, Roberts &
+# Francis 2013); recognition and synthesis need their own share of it.
+VOICE_TTFT_MS = 500.0
+# Speech runs at about 150 words/min = 3.3 tokens/s; synthesis works ahead by sentences, so several times that.
+VOICE_TOKENS_PER_S = 20.0
+
+
+class Usability(StrEnum):
+    """What a speed is good for, the slowest first."""
+
+    UNKNOWN = "unknown"
+    TOO_SLOW = "too slow"
+    BATCH_ONLY = "batch only"
+    CHAT = "chat"
+    SMOOTH_CHAT = "smooth chat"
+    VOICE = "voice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a configuration is good for, and why not for more."""
+
+    usability: Usability
+    reason: str
+
+
+def verdict(speed: Speed | None) -> Verdict:
+    """
+    Return what a speed is good for.
+
+    Every step needs both: tokens for one user at the batch, prompts of the others included, and a first token
+    in time.
+
+    Args:
+        speed: Of a sizing; None where it does not fit or is not known.
+
+    Source:
+        docs/methodology.md, "Fits is not usable".
+    """
+    if speed is None:
+        return Verdict(usability=Usability.UNKNOWN, reason="it does not fit, or its speed is not known")
+    rate, ttft_ms = 1e3 / speed.tpot_ms, speed.ttft_ms
+    if rate < BATCH_TOKENS_PER_S:
+        return Verdict(
+            usability=Usability.TOO_SLOW, reason=f"{rate:.2f} tokens/s is below {BATCH_TOKENS_PER_S:g}"
+        )
+    steps = (
+        (Usability.CHAT, CHAT_TOKENS_PER_S, CHAT_TTFT_MS),
+        (Usability.SMOOTH_CHAT, SMOOTH_TOKENS_PER_S, SMOOTH_TTFT_MS),
+        (Usability.VOICE, max(VOICE_TOKENS_PER_S, SMOOTH_TOKENS_PER_S), VOICE_TTFT_MS),
+    )
+    reached = Usability.BATCH_ONLY
+    for name, tokens_per_s, limit_ms in steps:
+        if rate < tokens_per_s:
+            return Verdict(
+                usability=reached, reason=f"{name} needs {tokens_per_s:g} tokens/s, here {rate:.1f}"
+            )
+        if ttft_ms > limit_ms:
+            return Verdict(
+                usability=reached,
+                reason=f"{name} needs a first token within {limit_ms:,.0f} ms, here {ttft_ms:,.0f}",
+            )
+        reached = name
+    return Verdict(usability=reached, reason=f"{rate:.1f} tokens/s, first token after {ttft_ms:,.0f} ms")
