@@ -5,24 +5,20 @@ from enum import StrEnum
 
 from planner.sizing import Speed
 
-# Below this an answer of 300 words takes longer than 6 minutes: nobody waits for it. Half of the default
-# `min_tokens_per_s_per_user` of the interface rounds to the same order.
+# An answer of 300 words is about 390 tokens: at this rate it takes six and a half minutes.
 BATCH_TOKENS_PER_S = 1.0
-# INTERFACE default of `--min-tokens-per-s-per-user`: slower options rank last, as too slow to talk to. Silent
-# reading runs at 238 words/min (Brysbaert 2019, meta-analysis of 190 studies) = 5.2 tokens/s at 1.3 tokens a word,
-# and a reader skims at about twice that.
+# Default of `min_tokens_per_s_per_user`: slower options rank last, as too slow to talk to. Silent reading runs at
+# 238 words/min (Brysbaert 2019, 190 studies) = 5.2 tokens/s at 1.3 tokens a word, and skimming at about twice that.
 CHAT_TOKENS_PER_S = 10.0
-# Three times reading speed: text appears faster than anybody reads it, and hidden reasoning does not stall.
+# Three times that: text appears faster than anybody reads it, and hidden reasoning does not stall.
 SMOOTH_TOKENS_PER_S = 30.0
-# Longer than this without feedback and attention leaves the dialogue (Nielsen 1993, response-time limits: 10 s).
+# Longer without feedback, and attention leaves the dialogue (Nielsen 1993, limits of response time: 10 s).
 CHAT_TTFT_MS = 10_000.0
 # The flow of thought stays unbroken up to about 1 s (Nielsen 1993); first words within two of them.
 SMOOTH_TTFT_MS = 2_000.0
-# Turn-taking in speech: gaps average 200 ms and above about 700 ms seem hesitant (Stivers et al. 2009, Roberts &
-# Francis 2013); recognition and synthesis need their own share of it.
+# In speech, gaps between turns average 200 ms (Stivers et al. 2009) and seem hesitant above 700 ms (Roberts and
+# Francis 2013), of which recognition and synthesis need a share. Speaking itself takes 3.3 tokens/s only.
 VOICE_TTFT_MS = 500.0
-# Speech runs at about 150 words/min = 3.3 tokens/s; synthesis works ahead by sentences, so several times that.
-VOICE_TOKENS_PER_S = 20.0
 
 
 class Usability(StrEnum):
@@ -67,7 +63,7 @@ def verdict(speed: Speed | None) -> Verdict:
     steps = (
         (Usability.CHAT, CHAT_TOKENS_PER_S, CHAT_TTFT_MS),
         (Usability.SMOOTH_CHAT, SMOOTH_TOKENS_PER_S, SMOOTH_TTFT_MS),
-        (Usability.VOICE, max(VOICE_TOKENS_PER_S, SMOOTH_TOKENS_PER_S), VOICE_TTFT_MS),
+        (Usability.VOICE, SMOOTH_TOKENS_PER_S, VOICE_TTFT_MS),
     )
     reached = Usability.BATCH_ONLY
     for name, tokens_per_s, limit_ms in steps:
