@@ -10,12 +10,15 @@ from typing import Any
 
 import altair as alt
 
+from planner.sizing import Sizing
+
 # Okabe and Ito (2008), "Color Universal Design": tell apart for all kinds of colour vision. Yellow and black are
 # left out: they vanish on one of the two themes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (10, 4), (1, 3))
 GREY = "#7f7f7f"
 TEXT_SIZE = 13
+AXIS_HEIGHT = 70  # title, labels and the word above the plot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +161,52 @@ def stack(parts: Sequence[Part], *, limit: float, limit_text: str, x_title: str,
     rule = mark.mark_rule(
         strokeWidth=2.5, strokeDash=[6, 3], color=COLOURS[1] if over else COLOURS[2]
     ).encode(x="limit:Q")
+    is_left = limit < 0.5 * max(start, limit)  # write towards the middle: the edge would cut the word off
+    align, shift = ("left", 6) if is_left else ("right", -6)
     word = mark.mark_text(
-        align="left", dx=6, baseline="bottom", fontSize=TEXT_SIZE, fontWeight="bold"
+        align=align, dx=shift, baseline="bottom", fontSize=TEXT_SIZE, fontWeight="bold"
     ).encode(x="limit:Q", y=alt.value(-4), text="text:N")
-    chart = alt.layer(bars, texts, rule, word).properties(height=34 * len(parts) + 10)
+    chart = alt.layer(bars, texts, rule, word).properties(height=30 * len(parts) + AXIS_HEIGHT)
     return Drawing(chart=chart, alt=alt_text)
+
+
+def memory(sizing: Sizing) -> Drawing:
+    """Show what fills the GPU memory of one configuration against what is usable."""
+    document = sizing.memory.to_document()
+    on_gpu = {
+        "Weights": "weights_gib",
+        "KV cache": "kv_cache_gib",
+        "State": "state_gib",
+        "Runtime": "runtime_gib",
+    }
+    sizes = {label: float(str(document[field])) for label, field in on_gpu.items()}
+    sizes["Weights"] -= float(str(document["offloaded_gib"]))
+    usable, total = float(str(document["usable_gib"])), float(str(document["total_gib"]))
+    parts = [Part(label=k, size=v, text=f"{v:,.2f} GiB") for k, v in sizes.items() if v > 0 or k != "State"]
+    listed = ", ".join(f"{part.label.lower()} {part.text}" for part in parts)
+    verdict = "It fits" if sizing.memory.fits else "It does not fit"
+    return stack(
+        parts,
+        limit=usable,
+        limit_text=f"usable {usable:,.1f} GiB",
+        x_title="GiB, all GPUs together",
+        alt_text=f"{verdict}: {listed}; together {total:,.2f} of {usable:,.2f} GiB usable.",
+    )
+
+
+def context(sizings: Sequence[Sizing]) -> Drawing:
+    """Show how the memory needed grows with the context, against what is usable."""
+    rows = [(each.workload.context_tokens, each.memory.to_document()) for each in sizings]
+    needed = [(float(tokens), float(str(memory["total_gib"]))) for tokens, memory in rows]
+    usable = [(float(tokens), float(str(memory["usable_gib"]))) for tokens, memory in rows]
+    said = ", ".join(f"{total:,.1f} GiB at {tokens:,.0f}" for tokens, total in needed)
+    return lines(
+        [Line(label="needed", points=needed), Line(label="usable", points=usable)],
+        x_title="context [tokens]",
+        y_title="GiB",
+        alt_text=f"Memory needed by context length: {said} tokens; {usable[0][1]:,.1f} GiB are usable.",
+        height=260,
+    )
 
 
 def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: str) -> Drawing:
@@ -188,7 +232,7 @@ def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: 
         color=alt.Color("level:O", legend=None, scale=alt.Scale(domain=[0, 1, 2, 3], range=shades))
     )
     words = base.mark_text(fontSize=12, color="#1a1a1a").encode(text="word:N")
-    chart = (boxes + words).properties(height=24 * len(rows) + 20)
+    chart = (boxes + words).properties(height=24 * len(rows) + 120)
     return Drawing(chart=chart, alt=alt_text)
 
 

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _ASKED = "_asked"
 _FIXES = "_fixes"
+_TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
 _COMPLAINTS = "_complaints"
 
 
@@ -99,9 +100,16 @@ def guarded() -> Iterator[None]:
         st.error(f"This page could not be drawn ({what}). The log of the server has the details.")
 
 
-def estimate_note() -> None:
+def estimate_note(more: str = "") -> None:
     """Explain the mark of an estimate."""
-    st.caption("\\* estimated, not measured")
+    st.caption(f"\\* estimated, not measured. {plain(more)}")
+
+
+def figures(entries: Sequence[tuple[str, str | None, str | None]]) -> None:
+    """Show figures in a row that wraps: title with its unit, value, a word on it."""
+    with st.container(horizontal=True, gap="small"):
+        for title, value, word in entries:
+            st.metric(title, value, word, delta_color="off", delta_arrow="off", width=165)
 
 
 def links(entries: Iterable[tuple[str, str]]) -> None:
@@ -117,10 +125,17 @@ def is_safe_address(address: str) -> bool:
 
 def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
     """Show a chart, with its figures folded below it."""
-    st.altair_chart(drawing.chart, width="stretch", alt=drawing.alt, key=key)
+    st.altair_chart(_readable(drawing.chart), width="stretch", alt=drawing.alt, key=key)
     if rows:
         with st.expander("The figures as a table"):
             table(rows, alt=drawing.alt)
+
+
+def _readable(chart: Any) -> Any:
+    """Give axes and words the colour of the page's text: the theme's own is too pale to read."""
+    text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
+    axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
+    return chart.configure_axis(**axis).configure_text(color=text)
 
 
 def table(
@@ -157,9 +172,9 @@ def table(
 
 def _draw_inputs(open_fields: Sequence[str]) -> None:
     if open_fields:
-        with st.container(horizontal=True, vertical_alignment="top", gap="medium"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
             for name in open_fields:
-                _widget(state.FIELDS[name], width=_WIDTHS.get(name, 180))
+                _widget(state.FIELDS[name], width=_WIDTHS.get(name, 165))
     label = "More assumptions" if open_fields else "The question: model, use, owning, prices"
     with st.expander(label, key="assumptions"):
         for title, fields in state.GROUPS.items():
@@ -171,7 +186,8 @@ def _draw_inputs(open_fields: Sequence[str]) -> None:
                         _widget(field, width=_WIDTHS.get(field.name, 220))
 
 
-_WIDTHS = {"model": 300, "hours_per_day": 260, "set": 460, "own": 220, "provider": 300, "tier": 300}
+# Two to a row on a narrow screen, five on a wide one.
+_WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider": 300, "tier": 300}
 
 
 def _widget(field: Field, *, width: int) -> None:

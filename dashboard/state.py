@@ -121,12 +121,12 @@ REQUESTS = (
     ),
     Field(
         name="context",
-        label="Context per sequence [tokens]",
+        label="Context [tokens]",
         kind=Kind.COUNT,
         low=1,
         high=10_000_000,
         step=1024,
-        hint="Prompt and answer together, for which room is kept in memory.",
+        hint="Of one sequence: prompt and answer together, for which room is kept in memory.",
     ),
     Field(
         name="batch",

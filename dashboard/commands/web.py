@@ -30,7 +30,10 @@ SETTINGS = {
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",
     "runner.magicEnabled": "false",
-    "theme.primaryColor": "#0072B2",  # Okabe and Ito's blue
+    "global.disableWidgetStateDuplicationWarning": "true",  # widgets take their values from the address
+    # Okabe and Ito's blue. A plain theme.primaryColor would make one light theme for everybody.
+    "theme.light.primaryColor": "#0072B2",
+    "theme.dark.primaryColor": "#56B4E9",
 }
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SECONDS_TO_ANSWER = 60

@@ -1,0 +1,225 @@
+"""Size: does the model fit on this machine, how fast is it, and is that fast enough to talk to?"""
+
+import time
+from collections.abc import Iterator
+
+import streamlit as st
+
+from dashboard import charts, data, parts, simulator, tables
+from dashboard.commands.sizing_text import machine_name, sentence
+from planner import capacity, matrix, usability
+from planner.sizing import Sizing, Speed, SpeedSource
+
+FIT_WORDS = {True: "fits", False: "does not fit"}
+
+
+def show() -> None:
+    """Draw the page."""
+    frame = parts.frame()
+    sizing = data.sizing(frame.scenario)
+    with frame.head, st.container(key="answer"):
+        st.subheader(parts.plain(sentence(sizing)), anchor=False)
+        st.markdown(_talk(sizing))
+        if frame.scenario.gpu is None:
+            st.caption(f"No GPU is chosen: {parts.plain(data.DEFAULT_GPU)} is taken.")
+    _figures(sizing)
+    parts.draw(charts.memory(sizing), key="memory_chart")
+    for note in sizing.notes:
+        st.caption(parts.plain(note))
+    names = ["Formats", "Context", "Capacity screen", "Model record", "How it feels"]
+    for tab, body in zip(st.tabs(names), (_formats, _contexts, _capacity, _record, _simulator), strict=True):
+        with tab:
+            body(sizing)
+
+
+def _talk(sizing: Sizing) -> str:
+    """Say whether what fits can also be talked to."""
+    if sizing.speed is None:
+        return "Nothing can be said about its speed on this machine."
+    found = usability.verdict(sizing.speed)
+    return f"Good for: **{parts.plain(found.usability)}**. {parts.plain(found.reason)}."
+
+
+def _figures(sizing: Sizing) -> None:
+    memory, speed = sizing.memory.to_document(), sizing.speed
+    figures = [
+        ("Needed [GiB]", tables.gib(memory["total_gib"]), f"{tables.number(memory['total_gb'], 1)} GB"),
+        ("Usable [GiB]", tables.gib(memory["usable_gib"]), machine_name(sizing)),
+        ("Headroom [GiB]", tables.gib(memory["headroom_gib"]), f"{tables.share(memory['utilization'])} used"),
+    ]
+    if speed is not None:
+        mark = speed.source is SpeedSource.ESTIMATED
+        decode, everyone = _fast(speed.decode_tokens_per_s, mark), _fast(speed.aggregate_tokens_per_s, mark)
+        wait = tables.starred(tables.number(speed.ttft_ms), mark)
+        figures += [
+            ("Decode [tok/s]", decode, _between(speed.decode_low, speed.decode_high)),
+            ("All sequences [tok/s]", everyone, _between(speed.aggregate_low, speed.aggregate_high)),
+            ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, mark), f"first token {wait} ms"),
+        ]
+    parts.figures(figures)
+    if speed is not None:
+        parts.estimate_note(f"Decoding is limited by {speed.bound}.")
+
+
+def _fast(value: float, mark: bool) -> str | None:
+    return tables.starred(tables.tokens_per_s(value), mark)
+
+
+def _between(low: float, high: float) -> str:
+    return f"{tables.tokens_per_s(low)} to {tables.tokens_per_s(high)}"
+
+
+def _row(sizing: Sizing) -> dict[str, object]:
+    """Return one sizing as a row of numbers."""
+    memory, speed = sizing.memory.to_document(), sizing.speed
+    return {
+        "weights": memory["weights_gib"],
+        "kv": memory["kv_cache_gib"],
+        "total": memory["total_gib"],
+        "total_gb": memory["total_gb"],
+        "fits": FIT_WORDS[sizing.memory.fits],
+        "decode": speed.decode_tokens_per_s if speed else None,
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "ttft": speed.ttft_ms if speed else None,
+        "basis": memory["basis"],
+    }
+
+
+def _columns() -> dict[str, object]:
+    number = st.column_config.NumberColumn
+    return {
+        "format": st.column_config.TextColumn("format", pinned=True),
+        "bits": number("bits per weight", format="%.2f"),
+        "context": number("context [tokens]", format="localized"),
+        "weights": number("weights [GiB]", format="%.2f"),
+        "kv": number("KV cache [GiB]", format="%.2f"),
+        "total": number("total [GiB]", format="%.2f"),
+        "total_gb": number("total [GB]", format="%.1f"),
+        "fits": "on this machine",
+        "decode": number("decode* [tok/s]", format="%.1f"),
+        "aggregate": number("all sequences* [tok/s]", format="%.0f"),
+        "ttft": number("first token* [ms]", format="%.0f"),
+        "basis": "weights from",
+    }
+
+
+def _formats(sizing: Sizing) -> None:
+    sized = matrix.over_quants(sizing.workload, sizing.machine)
+    rows = [
+        {"format": each.workload.quant.name, "bits": each.workload.quant.bits_per_weight} | _row(each)
+        for each in sized
+    ]
+    where = machine_name(sizing)
+    parts.table(
+        rows, alt=f"Memory and speed in every weight format on {where}.", columns=_columns(), key="formats"
+    )
+    parts.estimate_note("An empty cell is not known, or the format does not fit.")
+
+
+def _contexts(sizing: Sizing) -> None:
+    sized = matrix.over_contexts(sizing.workload, sizing.machine)
+    rows = [{"context": each.workload.context_tokens} | _row(each) for each in sized]
+    parts.draw(charts.context(sized), key="context_chart")
+    where = machine_name(sizing)
+    parts.table(
+        rows, alt=f"Memory and speed at each context length on {where}.", columns=_columns(), key="contexts"
+    )
+    parts.estimate_note()
+
+
+def _capacity(sizing: Sizing) -> None:
+    st.markdown(
+        "Would the weights fit at all, before anything is known of engine and cache? Labelled parameters at one "
+        "precision throughout, and 15 % of each GPU kept free. It can reject a machine; it does not promise one."
+    )
+    budget = st.number_input(
+        "Room for caches, workspace and buffers of all requests [GB]",
+        0.0,
+        100_000.0,
+        0.0,
+        5.0,
+        key="reserve_gb",
+        persist_state="session",
+        width=420,
+    )
+    gpu = sizing.machine.gpu
+    document = capacity.to_document(sizing.workload.model, gpu, budget)
+    number = st.column_config.NumberColumn
+    parts.table(
+        document["rows"],  # type: ignore[arg-type]
+        alt=f"GPUs of the kind {gpu.name} needed at 16, 8 and 4 bits.",
+        columns={
+            "bits": number("bits throughout", format="%d"),
+            "weights_gb": number("weights, at least [GB]", format="%.1f"),
+            "needed_gb": number("with that room [GB]", format="%.1f"),
+            "per_gpu_gb": number(f"offered by one {gpu.name} [GB]", format="%.1f"),
+            "gpu_count": number(f"{gpu.name} needed", format="%d"),
+        },
+        key="capacity",
+    )
+
+
+def _record(sizing: Sizing) -> None:
+    model = sizing.workload.model
+    found = capacity.layer_evidence(model)
+    layers = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in found.by_kind.items())
+    moe = model.moe
+    facts = {
+        "Checkpoint": model.hf_repo,
+        "Architecture": model.architecture,
+        "Parameters": tables.number(model.main_params),
+        "Read for each token": tables.number(model.active_params),
+        "Checkpoint size [GB]": data.gigabytes(model.checkpoint_bytes),
+        "Layers": f"{model.num_layers}: {layers}",
+        "Hidden width": tables.number(model.hidden_size),
+        "Attention / KV heads": _pair(model.num_attention_heads, model.num_kv_heads),
+        "Head dimension": tables.number(model.head_dim),
+        "Routed / chosen experts": _pair(moe.routed_experts, moe.experts_per_token) if moe else None,
+        "Longest context [tokens]": tables.number(model.context_tokens),
+        "Inputs": ", ".join(model.modality),
+        "Published as": model.native_dtype,
+        "Licence": model.license,
+        "Released": model.release_date,
+        "Known from": model.evidence,
+        "Checked on": model.checked,
+    }
+    known = [{"what": what, "value": value} for what, value in facts.items() if value]
+    parts.table(known, alt=f"What is recorded of {model.name}.", columns={"what": "fact"}, key="record")
+    unknown = [what for what, value in facts.items() if not value]
+    if unknown:
+        st.caption(f"Not known: {parts.plain(', '.join(unknown))}.")
+    if model.notes:
+        st.caption(parts.plain(model.notes))
+    st.caption("Sources: " + "; ".join(parts.plain(source) for source in model.sources))
+
+
+def _pair(first: int | None, second: int | None) -> str | None:
+    return None if first is None or second is None else f"{first:,} / {second:,}"
+
+
+def _simulator(sizing: Sizing) -> None:
+    if sizing.speed is None:
+        st.info("It does not fit on this machine, so there is no speed to show.")
+        return
+    _stream(sizing.speed)
+
+
+@st.fragment
+def _stream(speed: Speed) -> None:
+    with parts.guarded():
+        rate = f"{tables.tokens_per_s(speed.decode_tokens_per_s)}* tokens/s"
+        st.markdown(parts.plain(f"{rate}, first token after {tables.number(speed.ttft_ms)}* ms"))
+        with st.container(horizontal=True):
+            started = st.button("Start", key="start_stream", icon=":material/play_arrow:")
+            st.button("Stop", key="stop_stream", icon=":material/stop:")  # any click ends what is running
+        if started:
+            st.write_stream(_typed(speed))
+
+
+def _typed(speed: Speed) -> Iterator[str]:
+    for piece in simulator.pieces(speed.decode_tokens_per_s, speed.ttft_ms / 1000):
+        time.sleep(piece.pause_s)
+        yield piece.text
+
+
+show()
