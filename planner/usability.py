@@ -7,8 +7,8 @@ from planner.sizing import Speed
 
 # An answer of 300 words is about 390 tokens: at this rate it takes six and a half minutes.
 BATCH_TOKENS_PER_S = 1.0
-# Default of `min_tokens_per_s_per_user`: slower options rank last, as too slow to talk to. Silent reading runs at
-# 238 words/min (Brysbaert 2019, 190 studies) = 5.2 tokens/s at 1.3 tokens a word, and skimming at about twice that.
+# Default of `min_tokens_per_s_per_user`: slower options rank last, as too slow to talk to. Silent reading is
+# 238 words/min (Brysbaert 2019, 190 studies) = 5.2 tokens/s at 1.3 tokens a word, skimming twice that.
 CHAT_TOKENS_PER_S = 10.0
 # Three times that: text appears faster than anybody reads it, and hidden reasoning does not stall.
 SMOOTH_TOKENS_PER_S = 30.0
@@ -16,8 +16,8 @@ SMOOTH_TOKENS_PER_S = 30.0
 CHAT_TTFT_MS = 10_000.0
 # The flow of thought stays unbroken up to about 1 s (Nielsen 1993); first words within two of them.
 SMOOTH_TTFT_MS = 2_000.0
-# In speech, gaps between turns average 200 ms (Stivers et al. 2009) and seem hesitant above 700 ms (Roberts and
-# Francis 2013), of which recognition and synthesis need a share. Speaking itself takes 3.3 tokens/s only.
+# In speech, gaps between turns average 200 ms (Stivers et al. 2009) and seem hesitant above 700 ms (Roberts
+# and Francis 2013), of which recognition and synthesis need a share. Speaking itself takes 3.3 tokens/s only.
 VOICE_TTFT_MS = 500.0
 
 
