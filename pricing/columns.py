@@ -1,4 +1,4 @@
-"""Column types that keep money and time exact on SQLite and PostgreSQL; without SQLModel, so reading is light."""
+"""Column types that keep money and time exact on SQLite and PostgreSQL; light, since reading needs them."""
 
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal

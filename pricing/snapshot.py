@@ -44,9 +44,9 @@ def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
     """
     Return for each row the day on which a newer row took its place, None where it is current.
 
-    Two rows speak of the same thing where provider, GPU, count, tier and region agree, however the instance is
-    spelled. A row without a region holds everywhere: it replaces older rows of any region, and any newer row
-    replaces it. (DigitalOcean's 8x H100 at 23.92 of 2025 names `nyc1`, its 35.28 of 2026 no region.)
+    Two rows speak of the same thing where provider, GPU, count, tier and region agree, however the instance
+    is spelled. A row without a region holds everywhere: it replaces older rows of any region, and any newer
+    row replaces it. (DigitalOcean's 8x H100 at 23.92 of 2025 names `nyc1`, its 35.28 of 2026 no region.)
     """
     dates: dict[tuple[object, ...], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
     for offer in offers:
@@ -62,7 +62,7 @@ def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
 
 def load(connection: "Connection") -> int:
     """
-    Write the bundled collection within the given transaction, in place of an older one; return the rows written.
+    Write the bundled collection within the given transaction, in place of an older one; return its rows.
 
     Providers that a refresh has read keep it as history only.
     """

@@ -16,6 +16,7 @@ SQLModel.metadata.naming_convention = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+METADATA = SQLModel.metadata
 IS_OPEN = text("closed_at IS NULL")
 IS_UNVERIFIED = text("verdict <> 'verified'")
 
@@ -51,6 +52,7 @@ class ProviderRun(SQLModel, table=True):
     reason: str | None = None
     started_at: datetime = Field(sa_type=UtcTime)
     finished_at: datetime = Field(sa_type=UtcTime)
+    newest_seen_at: datetime | None = Field(default=None, sa_type=UtcTime)  # of its observations
     verified_count: int = 0
     quarantined_count: int = 0
     rejected_count: int = 0
@@ -123,7 +125,7 @@ class Price(SQLModel, table=True):
     first_seen_at: datetime = Field(sa_type=UtcTime)
     last_seen_at: datetime = Field(sa_type=UtcTime)
     closed_at: datetime | None = Field(default=None, sa_type=UtcTime)
-    closed_why: str | None = None  # changed, vanished, refreshed, resolved, late, newer
+    closed_why: str | None = None  # changed, vanished, resolved, refreshed, newer, late
     times_seen: int = 1  # in runs at different times
     raw: str | None = None  # the value as the source wrote it, when first seen
 

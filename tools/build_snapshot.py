@@ -3,13 +3,14 @@ Build `pricing/data/snapshot.csv.gz` from the collected price table and its GPU 
 
     python tools/build_snapshot.py FOLDER [OUT]
 
-FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the table,
-in our own form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
+FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the
+table, in our form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
 """
 
 import csv
 import gzip
 import io
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -103,7 +104,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
         "ram_gb": number(row["ram_gb"]),
         "gpu_only": "1" if GPU_ONLY in row["instance_type"] else "",
         "source": row["source_url_or_repo_path"],
-        "note": "" if gpu else device["note"],
+        "note": "" if gpu else re.split(r"; |\. ", device["note"])[0],  # the reason, without the guess
     }
 
 

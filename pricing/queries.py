@@ -1,0 +1,203 @@
+"""
+Questions to the database, in SQL that SQLite and PostgreSQL read alike.
+
+Plain statements rather than table classes: SQLModel takes 0.2 s to load, and a plan only reads.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.engine import Row
+
+from planner.rates import Billing, Tier
+from pricing.columns import UtcTime, from_micros
+from pricing.memory import KnownPrice, Origin
+from pricing.offer import Verdict
+from pricing.regions import region_key
+from pricing.stored import StoredOffer
+
+FROM = "FROM price p JOIN series s ON s.id = p.series_id JOIN source x ON x.id = p.source_id"
+RANKABLE = "s.gpu IS NOT NULL AND s.gpu_fraction IS NULL AND NOT s.gpu_only AND s.witness IS NULL"
+# A person looks for the cheapest of a kind; the identifier makes the order the same each time.
+ORDER = "ORDER BY s.provider, s.gpu, s.gpu_count, p.usd_per_hour, p.id"
+_OFFER = (
+    "s.provider, s.witness, s.instance_type, s.gpu, s.gpu_raw, s.gpu_count, s.gpu_fraction, "
+    "s.memory_gb_per_gpu, s.form, s.region, s.tier, s.commitment_days, s.gpu_only, s.billing, s.vcpus, "
+    "s.ram_gb, p.id AS price_id, p.origin, p.verdict, p.reasons, p.usd_per_hour, p.usd_per_month_cap, "
+    "p.currency, p.price_original, p.fx_date, p.available, p.first_seen_at, p.last_seen_at, p.closed_at, "
+    "p.closed_why, p.times_seen, p.raw, x.url"
+)
+_TIMES = {name: UtcTime() for name in ("first_seen_at", "last_seen_at", "closed_at", "finished_at")}
+
+
+@dataclass(slots=True)
+class Where:
+    """Conditions and their values, joined by AND."""
+
+    conditions: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, condition: str, **values: Any) -> "Where":
+        """Add a condition that names its values with a colon."""
+        self.conditions.append(condition)
+        self.values |= values
+        return self
+
+    def at(self, moment: datetime | None) -> "Where":
+        """Keep what was the market at a moment, or is now."""
+        if moment is None:
+            return self.add("p.closed_at IS NULL")
+        return self.add(
+            "p.first_seen_at <= :moment AND (p.closed_at IS NULL OR p.closed_at > :moment)", moment=moment
+        )
+
+    def one_of(self, column: str, wanted: str | Collection[str] | None) -> "Where":
+        """Keep rows whose column is the wanted value or among them; None keeps all."""
+        if wanted is None:
+            return self
+        name = column.replace(".", "_")
+        if isinstance(wanted, str):
+            return self.add(f"{column} = :{name}", **{name: wanted})
+        return self.add(f"{column} IN :{name}", **{name: sorted(wanted)})
+
+    def region(self, wanted: str | None) -> "Where":
+        """Keep a region however it is spelled; what is offered everywhere counts too."""
+        if wanted is None:
+            return self
+        return self.add(
+            "(s.region_key IN (:region, :country, '') OR lower(s.region) = :region)",
+            region=region_key("", wanted),
+            country=region_key("vastai", wanted),
+        )
+
+    def __str__(self) -> str:
+        return f"WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+
+
+def fetch(connection: Connection, sql: str, where: Where | None = None) -> Sequence[Row[Any]]:
+    """Run a statement; times come back aware, money as micro-dollars."""
+    values = where.values if where else {}
+    parameters = [
+        bindparam(name, expanding=True) if isinstance(value, list) else bindparam(name, type_=UtcTime())
+        for name, value in values.items()
+        if isinstance(value, list | datetime)
+    ]
+    statement = text(sql).bindparams(*parameters)
+    named = {name: type_ for name, type_ in _TIMES.items() if name in sql}
+    return connection.execute(statement.columns(**named), values).all()
+
+
+def moment_of(as_of: date | datetime | None) -> datetime | None:
+    """Return the moment whose market is asked for: a day means its end, in UTC."""
+    if as_of is None or isinstance(as_of, datetime):
+        return as_of
+    return datetime.combine(as_of, time.max, tzinfo=UTC)
+
+
+def offers(
+    connection: Connection, where: Where, order: str = ORDER, limit: int | None = None
+) -> list[StoredOffer]:
+    """Return stored offers."""
+    sql = f"SELECT {_OFFER} {FROM} {where} {order}" + (f" LIMIT {int(limit)}" if limit is not None else "")
+    return [_stored_offer(row) for row in fetch(connection, sql, where)]
+
+
+def known_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
+    """
+    Yield what verification compares with: each series' latest verified price, and any that waits.
+
+    A provider's own ones only: what witnesses say of it comes from `witness_prices`.
+    """
+    where = Where().add("s.witness IS NULL").one_of("s.collector", provider)
+    yield from _known(connection, where)
+
+
+def witness_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
+    """Yield the same of what witnesses say of a provider."""
+    yield from _known(connection, Where().add("s.witness IS NOT NULL").one_of("s.provider", provider))
+
+
+def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
+    ranked = (
+        f"SELECT {_OFFER}, s.offer_id, row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
+        f"ORDER BY p.first_seen_at DESC, p.id DESC) AS place {FROM} {where}"
+    )
+    latest = "closed_at IS NULL OR (place = 1 AND verdict = 'verified')"
+    for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):
+        yield KnownPrice(
+            provider=row.provider,
+            instance_type=row.instance_type,
+            gpu=row.gpu,
+            gpu_count=row.gpu_count,
+            gpu_fraction=row.gpu_fraction,
+            memory_gb_per_gpu=row.memory_gb_per_gpu,
+            form=row.form,
+            region=row.region,
+            tier=Tier(row.tier),
+            usd_per_hour=from_micros(row.usd_per_hour),
+            first_seen_at=row.first_seen_at,
+            last_seen_at=row.last_seen_at,
+            verdict=Verdict(row.verdict),
+            origin=Origin(row.origin),
+            times_seen=row.times_seen,
+            raw=row.raw or "",
+            series_id=row.offer_id,
+            witness=row.witness,
+            gpu_only=bool(row.gpu_only),
+            reasons=_reasons(row.reasons),
+        )
+
+
+def _stored_offer(row: Row[Any]) -> StoredOffer:
+    usd = from_micros(row.usd_per_hour)
+    return StoredOffer(
+        provider=row.provider,
+        witness=row.witness,
+        instance_type=row.instance_type,
+        gpu=row.gpu,
+        gpu_raw=row.gpu_raw,
+        gpu_count=row.gpu_count,
+        gpu_fraction=row.gpu_fraction,
+        memory_gb_per_gpu=row.memory_gb_per_gpu,
+        form=row.form,
+        region=row.region,
+        tier=_TIERS[row.tier],
+        commitment_days=row.commitment_days,
+        usd_per_hour=usd,
+        usd_per_month_cap=None if row.usd_per_month_cap is None else from_micros(row.usd_per_month_cap),
+        currency=row.currency,
+        price_original=usd if row.price_original is None else Decimal(row.price_original),
+        fx_date=row.fx_date,
+        billing=None if row.billing is None else _BILLINGS[row.billing],
+        available=None if row.available is None else bool(row.available),
+        vcpus=row.vcpus,
+        ram_gb=row.ram_gb,
+        gpu_only=bool(row.gpu_only),
+        source_url=row.url,
+        seen_at=row.last_seen_at,
+        raw=row.raw or "",
+        verdict=_VERDICTS[row.verdict],
+        reasons=_reasons(row.reasons),
+        price_id=row.price_id,
+        origin=_ORIGINS[row.origin],
+        first_seen_at=row.first_seen_at,
+        closed_at=row.closed_at,
+        closed_why=row.closed_why,
+        times_seen=row.times_seen,
+    )
+
+
+def _reasons(text_: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(text_)) if text_ else ()
+
+
+# Looking up a member is several times faster than calling the enumeration, and there are thousands of rows.
+_TIERS: Mapping[str, Tier] = {str(tier): tier for tier in Tier}
+_BILLINGS: Mapping[str, Billing] = {str(billing): billing for billing in Billing}
+_VERDICTS: Mapping[str, Verdict] = {str(verdict): verdict for verdict in Verdict}
+_ORIGINS: Mapping[str, Origin] = {str(origin): origin for origin in Origin}

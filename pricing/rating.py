@@ -1,0 +1,197 @@
+"""Stored prices as the planner's `Rate`s: thousands in a blink, so rows are read without building offers."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import Row
+
+from planner.rates import Billing, PriceStatus, Rate, Tier
+from planner.units import MICRO_USD
+from pricing.columns import micros_text
+from pricing.memory import Origin
+from pricing.queries import FROM, RANKABLE, Where, fetch
+from pricing.stored import FRESH, LeftOut
+
+_RATE = (
+    "s.id, s.offer_id, s.provider, s.instance_type, s.gpu, s.gpu_count, s.memory_gb_per_gpu, s.region, "
+    "s.tier, s.billing, s.commitment_days, s.vcpus, s.ram_gb, p.usd_per_hour, p.usd_per_month_cap, "
+    "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at"
+)
+_TIERS: Mapping[str, Tier] = {str(tier): tier for tier in Tier}
+_BILLINGS: Mapping[str | None, Billing | None] = {None: None} | {str(billing): billing for billing in Billing}
+_BOOLS: Mapping[Any, bool | None] = {None: None, 0: False, 1: True}
+
+
+class Selection(NamedTuple):
+    """Which prices are asked for."""
+
+    now: datetime
+    moment: datetime | None  # whose market; None: the current one
+    max_age: timedelta  # a verified price that was last seen longer ago stays out
+    providers: str | Collection[str] | None = None
+    gpus: str | Collection[str] | None = None
+
+    @property
+    def at(self) -> datetime:
+        """From when ages count."""
+        return self.now if self.moment is None else self.moment
+
+    def where(self) -> Where:
+        """Return the conditions that all its questions share."""
+        found = Where().at(self.moment)
+        return found.one_of("s.provider", self.providers).one_of("s.gpu", self.gpus)
+
+
+Describe = Callable[[str], tuple[str, str | None]]
+
+
+def rates(connection: Connection, selection: Selection, describe: Describe) -> list[Rate]:
+    """
+    Return the rankable prices, cheapest first.
+
+    Args:
+        connection: In a transaction.
+        selection: Which.
+        describe: Gives a provider's title and the address where one deploys.
+    """
+    where = selection.where().add("p.verdict = 'verified'").add(RANKABLE)
+    rows = fetch(connection, f"SELECT {_RATE} {FROM} {where}", where)
+    if selection.moment is not None:
+        rows = _newest_of_each(rows)
+    notes = _waiting(connection, selection)
+    described = {provider: describe(provider) for provider in {row.provider for row in rows}}
+    found = [_rate(row, selection, described[row.provider], notes.get(row.id)) for row in rows]
+    kept = [rate for rate in found if rate is not None]
+    kept.sort(key=lambda rate: (rate.usd_per_hour, rate.provider, rate.offer_id))
+    return kept
+
+
+def left_out(connection: Connection, selection: Selection) -> list[LeftOut]:
+    """Return what is known and not among the rates, counted by provider and reason."""
+    found = [*_unrankable(connection, selection), *_quarantined(connection, selection)]
+    return [*found, *_too_old(connection, selection)]
+
+
+def _rate(
+    row: Row[Any], selection: Selection, described: tuple[str, str | None], note: str | None
+) -> Rate | None:
+    seen_at = row.last_seen_at if selection.moment is None else min(row.last_seen_at, selection.moment)
+    age = selection.at - seen_at
+    if row.origin == Origin.SNAPSHOT:
+        status = PriceStatus.SNAPSHOT
+    elif row.origin == Origin.OWN:
+        status = PriceStatus.OWN
+    elif age > selection.max_age:
+        return None
+    else:
+        status = PriceStatus.VERIFIED if age <= FRESH else PriceStatus.STALE
+    cap = row.usd_per_month_cap
+    return Rate(
+        offer_id=row.offer_id,
+        provider=row.provider,
+        provider_title=described[0],
+        instance_type=row.instance_type,
+        gpu=row.gpu,
+        gpu_count=row.gpu_count,
+        memory_gb_per_gpu=row.memory_gb_per_gpu,
+        region=row.region,
+        tier=_TIERS[row.tier],
+        billing=_BILLINGS[row.billing],
+        usd_per_hour=row.usd_per_hour / MICRO_USD,
+        usd_per_hour_text=micros_text(row.usd_per_hour),
+        seen_at=seen_at,
+        age_hours=age.total_seconds() / 3600,
+        status=status,
+        source_url=row.url,
+        note=note,
+        usd_per_month_cap=None if cap is None else cap / MICRO_USD,
+        commitment_days=row.commitment_days,
+        available=_BOOLS[row.available],
+        vcpus=row.vcpus,
+        ram_gb=row.ram_gb,
+        deploy_url=described[1],
+    )
+
+
+def _newest_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Keep one price of each series: where a late observation overlaps, that which was first seen last."""
+    newest: dict[tuple[str, int], Row[Any]] = {}
+    for row in rows:
+        key = (row.origin, row.price_id if row.origin == Origin.SNAPSHOT else row.id)
+        if key not in newest or row.first_seen_at > newest[key].first_seen_at:
+            newest[key] = row
+    return list(newest.values())
+
+
+def _waiting(connection: Connection, selection: Selection) -> dict[int, str]:
+    """Return for each series with a newer price in quarantine what to say beside the verified one."""
+    # Both conditions, since the index holds what is not verified.
+    where = Where().at(selection.moment).add("p.verdict <> 'verified' AND p.verdict = 'quarantined'")
+    where.add("p.origin = 'refresh'")
+    sql = f"SELECT p.series_id, p.usd_per_hour, p.last_seen_at, p.reasons FROM price p {where}"
+    notes = {}
+    for row in fetch(connection, sql, where):
+        why = "; ".join(json.loads(row.reasons)) if row.reasons else "not confirmed yet"
+        notes[row.series_id] = (
+            f"a newer price, {micros_text(row.usd_per_hour)} USD/h seen on {row.last_seen_at:%Y-%m-%d}, "
+            f"waits in quarantine: {why}"
+        )
+    return notes
+
+
+def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
+    where = selection.where().add(f"NOT ({RANKABLE})")
+    kind = (
+        "CASE WHEN s.witness IS NOT NULL THEN 'witness' WHEN s.gpu_only THEN 'gpu-only' "
+        "WHEN s.gpu_fraction IS NOT NULL THEN 'slice' ELSE 'unknown' END"
+    )
+    label = "CASE WHEN s.gpu IS NULL THEN s.gpu_raw ELSE '' END"
+    sql = (
+        f"SELECT s.collector, {kind} AS kind, {label} AS label, count(*) AS number, "
+        f"max(p.reasons) AS reasons {FROM} {where} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    )
+    whys = {
+        "witness": "a catalogue of others' prices: confirms, is never ranked",
+        "gpu-only": "CPU, memory and disk are billed separately and are not in the price",
+        "slice": "a slice of a GPU, not a whole one",
+    }
+    counted: dict[LeftOut, int] = {}
+    for row in fetch(connection, sql, where):
+        reasons = json.loads(row.reasons) if row.reasons else []
+        why = whys.get(row.kind) or (reasons[0] if reasons else f"unknown GPU {row.label!r}")
+        of_what = f" of {row.label}" if row.kind == "unknown" else ""
+        key = LeftOut(f"{row.collector}{of_what}", why)
+        counted[key] = counted.get(key, 0) + row.number
+    return [_left_out(key.what, number, key.why) for key, number in counted.items()]
+
+
+def _quarantined(connection: Connection, selection: Selection) -> list[LeftOut]:
+    where = selection.where().add(RANKABLE).add("p.verdict <> 'verified'")
+    sql = (
+        f"SELECT s.provider, p.verdict, count(*) AS number {FROM} {where} "
+        "AND NOT EXISTS (SELECT 1 FROM price v WHERE v.series_id = p.series_id AND v.closed_at IS NULL "
+        "AND v.verdict = 'verified') GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    whys = {"quarantined": "waits in quarantine until confirmed", "rejected": "rejected by the checks"}
+    return [_left_out(row.provider, row.number, whys[row.verdict]) for row in fetch(connection, sql, where)]
+
+
+def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:
+    where = selection.where().add(RANKABLE).add("p.verdict = 'verified' AND p.origin = 'refresh'")
+    where.add("p.last_seen_at < :oldest", oldest=selection.at - selection.max_age)
+    sql = (
+        f"SELECT s.provider, count(*) AS number, max(p.last_seen_at) AS last_seen_at {FROM} {where} "
+        "GROUP BY 1 ORDER BY 1"
+    )
+    days = f"{selection.max_age / timedelta(days=1):g}"
+    return [
+        _left_out(row.provider, row.number, f"last seen on {row.last_seen_at:%Y-%m-%d}, over {days} days ago")
+        for row in fetch(connection, sql, where)
+    ]
+
+
+def _left_out(what: str, number: int, why: str) -> LeftOut:
+    return LeftOut(f"{what}: {number} {'price' if number == 1 else 'prices'}", why)

@@ -1,0 +1,120 @@
+"""What the environment says: where the database is, keys and mirrors of providers, who is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from pricing.addresses import mirror
+from pricing.errors import SettingsError
+from pricing.provider import Keys
+
+PREFIX = "BREAKEVEN_"
+KEY_SUFFIX = "_API_KEY"
+BASE_URL_SUFFIX = "_BASE_URL"
+DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg", "postgres")
+FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one process; text that may hold a password or a key is never shown."""
+
+    database_url: str = field(repr=False)
+    keys: Mapping[str, Keys] = field(default_factory=lambda: MappingProxyType({}))  # by provider
+    base_urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by provider
+    notify_url: str | None = field(default=None, repr=False)
+    read_only: bool = False  # the dashboard shows and exports; it refreshes and decides nothing
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
+        """
+        Read the variables `BREAKEVEN_*`; a blank one counts as unset.
+
+        Raises:
+            SettingsError: in one line, with the variable, its value (never that of a key) and the remedy.
+        """
+        given = {name: value.strip() for name, value in environ.items() if name.startswith(PREFIX)}
+        given = {name: value for name, value in given.items() if value}
+        url = given.get("BREAKEVEN_DATABASE_URL")
+        return cls(
+            database_url=_database_url(url) if url else default_database_url(),
+            keys=_keys(given),
+            base_urls=_base_urls(given),
+            notify_url=_notify_url(given.get("BREAKEVEN_NOTIFY_URL")),
+            read_only=_flag("BREAKEVEN_READ_ONLY", given.get("BREAKEVEN_READ_ONLY", "")),
+        )
+
+    def key_of(self, provider: str) -> Keys:
+        """Return a provider's credentials; they are false where none are set."""
+        return self.keys.get(provider, Keys())
+
+    def base_url_of(self, provider: str) -> str | None:
+        """Return the mirror or proxy that stands in for a provider's own address."""
+        return self.base_urls.get(provider)
+
+
+def default_database_url() -> str:
+    """Return the SQLite file in the user's data folder."""
+    from platformdirs import user_data_path
+
+    return f"sqlite:///{(user_data_path('breakeven', appauthor=False) / 'breakeven.db').as_posix()}"
+
+
+def _providers(given: Mapping[str, str], suffix: str) -> dict[str, str]:
+    """Return the values of `BREAKEVEN_<PROVIDER><suffix>` by provider."""
+    return {
+        name[len(PREFIX) : -len(suffix)].lower(): value
+        for name, value in given.items()
+        if name.endswith(suffix) and len(name) > len(PREFIX) + len(suffix)
+    }
+
+
+def _keys(given: Mapping[str, str]) -> Mapping[str, Keys]:
+    keys = _providers(given, KEY_SUFFIX)
+    for provider, value in keys.items():
+        if not (value.isascii() and value.isprintable()) or " " in value:
+            raise SettingsError(
+                f"{PREFIX}{provider.upper()}{KEY_SUFFIX}: holds a space, a line break or what no key "
+                "holds (its value is not shown); copy the key again"
+            )
+    return MappingProxyType({provider: Keys(secret=value) for provider, value in keys.items()})
+
+
+def _base_urls(given: Mapping[str, str]) -> Mapping[str, str]:
+    urls = _providers(given, BASE_URL_SUFFIX)
+    for provider, url in urls.items():
+        if "@" in url:
+            raise SettingsError(
+                f"{PREFIX}{provider.upper()}{BASE_URL_SUFFIX}: holds a user name or password (its value is "
+                "not shown); give https://host/path"
+            )
+        mirror(provider, url)
+    return MappingProxyType(urls)
+
+
+def _database_url(url: str) -> str:
+    scheme, separator, _ = url.partition(":")
+    if separator and scheme in DATABASE_SCHEMES and "//" in url:
+        return url
+    shown = f"{scheme}:..." if separator else repr(url)  # the rest may hold a password
+    raise SettingsError(
+        f"BREAKEVEN_DATABASE_URL: {shown} is not a database that is known; give sqlite:////folder/file.db or "
+        "postgresql+psycopg://user:password@host/name"
+    )
+
+
+def _notify_url(url: str | None) -> str | None:
+    if url is not None and (not urlsplit(url).scheme or "://" not in url):
+        raise SettingsError(
+            "BREAKEVEN_NOTIFY_URL: not an address (its value is not shown); give one such as "
+            "mailto://user:password@host or https://host/path"
+        )
+    return url
+
+
+def _flag(name: str, value: str) -> bool:
+    try:
+        return FLAGS[value.lower()]
+    except KeyError as error:
+        raise SettingsError(f"{name}: {value!r} is neither yes nor no; give 0 or 1") from error

@@ -1,0 +1,88 @@
+"""Where each provider's prices stand: last runs, counts, ages."""
+
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import Row
+
+from pricing.memory import Origin, RunStatus
+from pricing.offer import Verdict
+from pricing.queries import Where, fetch
+from pricing.stored import FRESH, ProviderStatus
+
+_LAST_RUNS = (
+    "SELECT r.provider, r.status, r.reason, r.problem_count, r.finished_at FROM provider_run r "
+    "WHERE r.id IN (SELECT max(l.id) FROM provider_run l {} GROUP BY l.provider)"
+)
+_FAILURES = (
+    "SELECT r.provider, count(*) AS number FROM provider_run r WHERE r.status = 'failed' AND r.id > coalesce("
+    "(SELECT max(g.id) FROM provider_run g WHERE g.provider = r.provider AND g.status = 'ok'), 0) "
+    "GROUP BY r.provider"
+)
+
+
+def statuses(connection: Connection, now: datetime) -> list[ProviderStatus]:
+    """Return where each provider's and witness's prices stand, by name."""
+    last = {row.provider: row for row in fetch(connection, _LAST_RUNS.format(""))}
+    good = {row.provider: row for row in fetch(connection, _LAST_RUNS.format("WHERE l.status = 'ok'"))}
+    failures = {row.provider: int(row.number) for row in fetch(connection, _FAILURES)}
+    counts, newest = _market(connection, now)
+    return [
+        _status(name, now, last.get(name), good.get(name), failures.get(name, 0), counts[name], newest[name])
+        for name in sorted({*counts, *last})
+    ]
+
+
+def _market(
+    connection: Connection, now: datetime
+) -> tuple[dict[str, Counter[str]], dict[str, dict[str, datetime]]]:
+    """Return by provider the open prices by state, and the newest time of verified and of bundled ones."""
+    where = Where().at(None).add("p.origin <> 'own'")
+    where.values["fresh_since"] = now - FRESH
+    sql = (
+        "SELECT s.collector, p.origin, p.verdict, p.last_seen_at >= :fresh_since AS is_fresh, "
+        "count(*) AS number, max(p.last_seen_at) AS last_seen_at "
+        f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4"
+    )
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    newest: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for row in fetch(connection, sql, where):
+        state = row.verdict
+        if row.origin == Origin.SNAPSHOT:
+            state = "snapshot"
+        elif row.verdict == Verdict.VERIFIED and not row.is_fresh:
+            state = "stale"
+        counts[row.collector][state] += row.number
+        of_provider = newest[row.collector]
+        of_provider[row.origin] = max(row.last_seen_at, of_provider.get(row.origin, row.last_seen_at))
+    return counts, newest
+
+
+def _status(
+    name: str,
+    now: datetime,
+    last: Row[Any] | None,
+    good: Row[Any] | None,
+    failures: int,
+    counts: Counter[str],
+    newest: dict[str, datetime],
+) -> ProviderStatus:
+    seen_at = newest.get(Origin.REFRESH)
+    return ProviderStatus(
+        provider=name,
+        last_run_at=last.finished_at if last else None,
+        last_run_status=RunStatus(last.status) if last else None,
+        last_run_reason=last.reason if last else None,
+        last_run_problems=last.problem_count if last else 0,
+        last_success_at=good.finished_at if good else None,
+        failures_since_success=failures,
+        age_hours=None if seen_at is None else (now - seen_at) / timedelta(hours=1),
+        verified=counts["verified"],
+        stale=counts["stale"],
+        quarantined=counts["quarantined"],
+        rejected=counts["rejected"],
+        snapshot=counts["snapshot"],
+        snapshot_as_of=newest.get(Origin.SNAPSHOT),
+    )

@@ -1,0 +1,247 @@
+"""The stored prices: what is known, what counts today or on a past day, and how a run is added."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from sqlalchemy import Connection, Engine, text
+
+from planner.rates import Rate
+from pricing import database, queries, rating
+from pricing.engines import TIMEOUT_S, Target, find_target, reading_engine, store_errors, writing_engine
+from pricing.errors import StoreError
+from pricing.memory import KnownPrice, ProviderResult
+from pricing.queries import Where
+from pricing.statuses import statuses
+from pricing.stored import LeftOut, ProviderStatus, StoredOffer
+
+if TYPE_CHECKING:
+    from pricing.writing import RecordReport
+
+# Verified prices last seen longer ago stay out of plans. Source: docs/interface.md, --max-price-age.
+MAX_AGE_DAYS = 14.0
+# A writer on PostgreSQL waits for the one before it, as SQLite does by itself. The letters "brkw".
+WRITE_LOCK = 0x62726B77
+
+Names = str | Collection[str] | None
+
+
+class Store:
+    """
+    A database of prices.
+
+    May be shared by threads: each call opens, uses and closes its own transaction. Every failure is a
+    `StoreError` in one line.
+    """
+
+    def __init__(self, target: Target, *, timeout_s: float = TIMEOUT_S, memory: Engine | None = None) -> None:
+        self._target = target
+        self._timeout_s = timeout_s
+        self._memory = memory
+
+    @classmethod
+    def open(cls, url: str, *, timeout_s: float = TIMEOUT_S) -> Self:
+        """
+        Open a database; a new one is created and gets the bundled prices, an old one is upgraded.
+
+        Raises:
+            StoreError: if it cannot be used.
+        """
+        target = find_target(url)
+        if target.is_memory:
+            return cls.in_memory()
+        database.ensure(url, timeout_s=timeout_s)
+        return cls(target, timeout_s=timeout_s)
+
+    @classmethod
+    def in_memory(cls, *, snapshot: bool = True) -> Self:
+        """Return a store that ends with the process, for trials."""
+        return cls(find_target("sqlite://"), memory=database.new_memory_engine(snapshot=snapshot))
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for name in ("_reader", "_writer"):
+            engine = self.__dict__.pop(name, None)
+            if engine is not None:
+                engine.dispose()
+        if self._memory is not None:
+            self._memory.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def label(self) -> str:
+        """Where it is: a path, or an address without password."""
+        return self._target.label
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing can be added."""
+        return self._target.is_read_only
+
+    def revision(self) -> int:
+        """Return a number that every write raises: what was computed is good while it stands."""
+        with self._reading() as connection:
+            query = text("SELECT value FROM store_value WHERE name = 'revision'")
+            return int(connection.execute(query).scalar() or 0)
+
+    def rates(
+        self,
+        now: datetime,
+        as_of: date | datetime | None = None,
+        max_age_days: float = MAX_AGE_DAYS,
+        provider: Names = None,
+        gpus: Names = None,
+    ) -> list[Rate]:
+        """
+        Return the prices that can be ranked, cheapest first: whole GPUs of a known name, nothing beside.
+
+        Verified prices of own runs, and the bundled ones of providers that no run has read yet.
+
+        Args:
+            now: The present.
+            as_of: The market of that day (its end, UTC) or moment instead.
+            max_age_days: Verified prices last seen longer ago stay out; bundled ones stay, dated. [d]
+            provider: One or several names; None for all.
+            gpus: One or several canonical names; None for all.
+        """
+        selection = _selection(now, as_of, max_age_days, provider, gpus)
+        with self._reading() as connection:
+            return rating.rates(connection, selection, _describe)
+
+    def left_out(
+        self,
+        now: datetime,
+        as_of: date | datetime | None = None,
+        max_age_days: float = MAX_AGE_DAYS,
+        provider: Names = None,
+        gpus: Names = None,
+    ) -> list[LeftOut]:
+        """Return what `rates` leaves out, as (what, why): counted by provider and reason."""
+        selection = _selection(now, as_of, max_age_days, provider, gpus)
+        with self._reading() as connection:
+            return rating.left_out(connection, selection)
+
+    def current_offers(
+        self,
+        provider: Names = None,
+        gpu: Names = None,
+        tier: Names = None,
+        region: str | None = None,
+        limit: int | None = None,
+        as_of: date | datetime | None = None,
+    ) -> list[StoredOffer]:
+        """
+        Return the market: verified prices of own runs and bundled ones, also those that are never ranked.
+
+        What waits in quarantine or was rejected is in `rejected`.
+        """
+        where = Where().at(queries.moment_of(as_of)).region(region)
+        where.add("(p.verdict = 'verified' OR p.origin = 'snapshot')")
+        where.one_of("s.provider", provider).one_of("s.gpu", gpu).one_of("s.tier", tier)
+        with self._reading() as connection:
+            return queries.offers(connection, where, limit=limit)
+
+    def rejected(self, provider: Names = None, limit: int | None = None) -> list[StoredOffer]:
+        """Return what own runs brought and verification holds back, newest first, with the reasons."""
+        where = Where().at(None).add("p.verdict <> 'verified' AND p.origin = 'refresh'")
+        where.one_of("s.provider", provider)
+        with self._reading() as connection:
+            order = "ORDER BY p.last_seen_at DESC, p.id DESC"
+            return queries.offers(connection, where, order, limit)
+
+    def history(
+        self,
+        gpu: Names = None,
+        provider: Names = None,
+        tier: Names = None,
+        region: str | None = None,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[StoredOffer]:
+        """Return all prices there were, oldest first, each from `first_seen_at` to `seen_at`."""
+        where = Where().region(region).one_of("s.gpu", gpu).one_of("s.provider", provider)
+        where.one_of("s.tier", tier)
+        if since is not None:
+            where.add("p.last_seen_at >= :since", since=since)
+        with self._reading() as connection:
+            return queries.offers(connection, where, "ORDER BY p.first_seen_at, p.id", limit)
+
+    def known_prices(self, provider: str | None = None) -> list[KnownPrice]:
+        """
+        Return what verification compares new prices of a provider with, or of all.
+
+        Each series' latest verified price, bundled or own, and the one that waits. No witnesses.
+        """
+        with self._reading() as connection:
+            return list(queries.known_prices(connection, provider))
+
+    def witness_prices(self, provider: str | None = None) -> list[KnownPrice]:
+        """Return what catalogues of others say of a provider's prices, or of all."""
+        with self._reading() as connection:
+            return list(queries.witness_prices(connection, provider))
+
+    def statuses(self, now: datetime) -> list[ProviderStatus]:
+        """Return where each provider's prices stand, by name."""
+        with self._reading() as connection:
+            return statuses(connection, now)
+
+    def record(self, result: ProviderResult) -> "RecordReport":
+        """
+        Add what one provider brought, as a whole or not at all; readers are not held up.
+
+        Raises:
+            StoreError: if the database is read-only, or another writer does not end.
+        """
+        from pricing import writing
+
+        with self._writing() as connection:
+            return writing.record(connection, result)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with store_errors(self._target, self._timeout_s), self._reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        if self.is_read_only:
+            raise StoreError(
+                f"database {self.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
+            )
+        with store_errors(self._target, self._timeout_s), self._writer.begin() as connection:
+            if not self._target.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
+            yield connection
+
+    @cached_property
+    def _reader(self) -> Engine:
+        return self._memory or reading_engine(self._target, self._timeout_s)
+
+    @cached_property
+    def _writer(self) -> Engine:
+        return self._memory or writing_engine(self._target, self._timeout_s)
+
+
+def _selection(
+    now: datetime, as_of: date | datetime | None, max_age_days: float, provider: Names, gpus: Names
+) -> rating.Selection:
+    return rating.Selection(now, queries.moment_of(as_of), timedelta(days=max_age_days), provider, gpus)
+
+
+def _describe(provider: str) -> tuple[str, str | None]:
+    """Return a provider's title and where one deploys; a name that nobody describes stands for itself."""
+    from planner.errors import UnknownName
+    from pricing.registry import provider_info
+
+    try:
+        info = provider_info(provider)
+    except UnknownName:
+        return provider, None
+    return info.title, info.home

@@ -1,0 +1,228 @@
+"""How a run becomes rows: an unchanged price extends its interval, a changed one opens a new one."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from pricing.columns import to_micros
+from pricing.intervals import Changes, Interval, page_of
+from pricing.memory import Origin, ProviderResult, RunStatus
+from pricing.offer import Offer, Verdict
+from pricing.rows import (
+    PRICE,
+    RUN,
+    SERIES,
+    SOURCE,
+    bump_revision,
+    chunks,
+    price_row,
+    series_ids,
+    source_ids,
+)
+
+# Problems kept with a run; the rest is counted.
+KEPT_PROBLEMS = 200
+# What an `Interval` takes over as it stands, in its order, and the price behind it.
+_READ = (
+    "id",
+    "series_id",
+    "verdict",
+    "reasons",
+    "currency",
+    "price_original",
+    "first_seen_at",
+    "last_seen_at",
+    "usd_per_hour",
+)
+# Before any observation.
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordReport:
+    """What storing one provider's result changed."""
+
+    run_id: int
+    opened: int  # new intervals
+    extended: int  # unchanged prices
+    closed: int  # intervals that ended: changed, vanished, confirmed otherwise
+    duplicates: int  # the same offer twice in one answer; the verified, then the cheapest was kept
+    notes: tuple[str, ...] = ()
+
+
+def record(connection: Connection, result: ProviderResult) -> RecordReport:
+    """
+    Store one provider's result within the given transaction, which no other writer can enter.
+
+    Old observations (a saved answer replayed late) become history and never the current price.
+    """
+    offers = _distinct(result.offers)
+    changes = Changes()
+    run_id = _insert_run(connection, result, offers.values())
+    if offers:
+        series = series_ids(connection, offers.values())
+        sources = source_ids(connection, {offer.source_url for offer in offers.values()})
+        oldest = min(offer.seen_at for offer in offers.values())
+        is_late = _newest_seen_at(connection, result.provider, run_id) > oldest
+        intervals = _intervals(connection, result.provider, only_open=not is_late)
+        for offer_id, offer in offers.items():
+            source = sources[offer.source_url]
+            row = price_row(offer, series[offer_id], source, Origin.REFRESH, run_id)
+            changes.observe(offer, row, intervals.get(series[offer_id], ()))
+        if result.status == RunStatus.OK and not is_late:
+            seen = {series[offer_id]: offer for offer_id, offer in offers.items()}
+            changes.close_vanished(seen, intervals, is_whole=result.source == "refresh")
+        _write(connection, changes, run_id)
+        _supersede_snapshot(connection, _verified_since(offers.values()))
+    closed = sum(map(len, changes.closed.values()))
+    counts = {"opened_count": len(changes.opened), "closed_count": closed}
+    connection.execute(update(RUN).where(RUN.c.id == run_id).values(counts))
+    bump_revision(connection)
+    return RecordReport(
+        run_id=run_id,
+        opened=len(changes.opened),
+        extended=sum(map(len, changes.extended.values())) + changes.repeated,
+        closed=closed,
+        duplicates=len(result.offers) - len(offers),
+        notes=tuple(changes.notes),
+    )
+
+
+def replace_snapshot(
+    connection: Connection, offers: Sequence[Offer], closed_at: Sequence[datetime | None]
+) -> None:
+    """Write the bundled prices, one row each, in place of those of an older version of this program."""
+    connection.execute(delete(PRICE).where(PRICE.c.origin == Origin.SNAPSHOT))
+    series = series_ids(connection, offers)
+    sources = source_ids(connection, {offer.source_url for offer in offers})
+    rows = []
+    for offer, end in zip(offers, closed_at, strict=True):
+        row = price_row(offer, series[offer.id], sources[offer.source_url], Origin.SNAPSHOT, None)
+        rows.append(row | {"closed_at": end, "closed_why": None if end is None else "newer"})
+    connection.execute(insert(PRICE), rows)
+    _supersede_snapshot(connection, _first_refreshes(connection))
+    bump_revision(connection)
+
+
+def _write(connection: Connection, changes: Changes, run_id: int) -> None:
+    for (seen_at, available), ids in changes.extended.items():
+        values = {"last_seen_at": seen_at, "times_seen": PRICE.c.times_seen + 1, "run_id": run_id}
+        _update(connection, ids, values if available is None else values | {"available": available})
+    for reasons, ids in changes.promoted.items():
+        _update(connection, ids, {"verdict": str(Verdict.VERIFIED), "reasons": reasons})
+    for reasons, ids in changes.reasons.items():
+        _update(connection, ids, {"reasons": reasons})
+    for (closed_at, why), ids in changes.closed.items():
+        _update(connection, ids, {"closed_at": closed_at, "closed_why": why})
+    if changes.opened:
+        connection.execute(insert(PRICE), changes.opened)
+
+
+def _update(connection: Connection, ids: Sequence[int], values: Mapping[str, Any]) -> None:
+    for chunk in chunks(ids):
+        connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
+
+
+def _supersede_snapshot(connection: Connection, since: Mapping[str, datetime]) -> None:
+    """Close the bundled prices of providers whose own answer has been read and verified."""
+    for provider, seen_at in since.items():
+        own = select(SERIES.c.id).where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
+        older = (PRICE.c.origin == Origin.SNAPSHOT, PRICE.c.first_seen_at <= seen_at)
+        still = (PRICE.c.closed_at.is_(None), PRICE.c.series_id.in_(own))
+        values = {"closed_at": seen_at, "closed_why": "refreshed"}
+        connection.execute(update(PRICE).where(*older, *still).values(values))
+
+
+def _verified_since(offers: Iterable[Offer]) -> dict[str, datetime]:
+    """Return when each provider's first verified price of this run was seen."""
+    since: dict[str, datetime] = {}
+    for offer in offers:
+        if offer.verdict == Verdict.VERIFIED and offer.witness is None:
+            since[offer.provider] = min(offer.seen_at, since.get(offer.provider, offer.seen_at))
+    return since
+
+
+def _first_refreshes(connection: Connection) -> dict[str, datetime]:
+    query = (
+        select(SERIES.c.provider, func.min(PRICE.c.first_seen_at))
+        .join(PRICE, PRICE.c.series_id == SERIES.c.id)
+        .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.verdict == Verdict.VERIFIED)
+        .where(SERIES.c.witness.is_(None))
+        .group_by(SERIES.c.provider)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
+def _insert_run(connection: Connection, result: ProviderResult, offers: Iterable[Offer]) -> int:
+    verdicts: Counter[str] = Counter()
+    newest: datetime | None = None
+    for offer in offers:
+        verdicts[offer.verdict] += 1
+        newest = offer.seen_at if newest is None else max(newest, offer.seen_at)
+    problems = [{"what": p.what, "why": p.why, "raw": p.raw} for p in result.problems[:KEPT_PROBLEMS]]
+    values = {
+        "provider": result.provider,
+        "source": result.source,
+        "status": str(result.status),
+        "reason": result.reason,
+        "started_at": result.started_at,
+        "finished_at": result.finished_at,
+        "newest_seen_at": newest,
+        "verified_count": verdicts[Verdict.VERIFIED],
+        "quarantined_count": verdicts[Verdict.QUARANTINED],
+        "rejected_count": verdicts[Verdict.REJECTED],
+        "opened_count": 0,
+        "closed_count": 0,
+        "problem_count": len(result.problems),
+        "problems": json.dumps(problems, ensure_ascii=False) if problems else None,
+        "page_digests": json.dumps(dict(result.page_digests)) if result.page_digests else None,
+    }
+    key = connection.execute(insert(RUN).values(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _newest_seen_at(connection: Connection, collector: str, run_id: int) -> datetime:
+    """Return the newest observation of all earlier runs of this collector."""
+    query = select(func.max(RUN.c.newest_seen_at)).where(RUN.c.provider == collector, RUN.c.id < run_id)
+    return connection.execute(query).scalar() or EARLIEST
+
+
+def _intervals(connection: Connection, collector: str, *, only_open: bool) -> dict[int, list[Interval]]:
+    """Return the refreshed prices of everything that this collector keeps, by series."""
+    query = (
+        select(*(PRICE.c[name] for name in _READ), PRICE.c.closed_at, SOURCE.c.url)
+        .join(SERIES, SERIES.c.id == PRICE.c.series_id)
+        .join(SOURCE, SOURCE.c.id == PRICE.c.source_id)
+        .where(SERIES.c.collector == collector, PRICE.c.origin == Origin.REFRESH)
+    )
+    if only_open:
+        query = query.where(PRICE.c.closed_at.is_(None))
+    found: dict[int, list[Interval]] = defaultdict(list)
+    pages: dict[str, str] = {}
+    for *known, usd, closed_at, url in connection.execute(query):
+        page = pages.get(url) or pages.setdefault(url, page_of(url))
+        interval = Interval(to_micros(usd), closed_at is None, page, *known)
+        found[interval.series_id].append(interval)
+    return found
+
+
+def _distinct(offers: Iterable[Offer]) -> dict[str, Offer]:
+    """Return one offer of each series: where an answer holds it twice, the verified and then the cheapest."""
+    chosen: dict[str, Offer] = {}
+    for offer in offers:
+        offer_id = offer.id
+        other = chosen.get(offer_id)
+        if other is None or _preference(offer) < _preference(other):
+            chosen[offer_id] = offer
+    return chosen
+
+
+def _preference(offer: Offer) -> tuple[int, Decimal]:
+    return tuple(Verdict).index(offer.verdict), offer.usd_per_hour
