@@ -31,6 +31,13 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: Ite
     return "\n".join(line.rstrip() for line in lines.splitlines())
 
 
+def pairs(rows: Iterable[tuple[str, object]]) -> str:
+    """Return names and values, one pair a line."""
+    cells = [(name, "" if value is None else str(value)) for name, value in rows]
+    width = max((len(name) for name, _ in cells), default=0)
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in cells)
+
+
 def number(value: float | None, places: int = 0) -> str | None:
     """Return a number with thousands separators, or None where unknown."""
     return None if value is None else f"{value:,.{places}f}"
@@ -105,6 +112,17 @@ def moment(time: datetime | None) -> str | None:
 def shortened(text: str | None, width: int) -> str | None:
     """Return a text cut to a width."""
     return text if text is None or len(text) <= width else text[: width - 1] + "…"
+
+
+def source(url: str | None, width: int = 34) -> str | None:
+    """Return where a figure comes from, as short as it can be told: a host, or a repository."""
+    if not url:
+        return None
+    scheme, _, rest = url.partition(":")
+    if scheme == "github":  # a file of a repository, as the bundled prices name it
+        return shortened(f"github:{rest.split('@')[0]}", width)
+    host = url.split("://", 1)[-1].split("/", 1)[0]
+    return shortened(host.removeprefix("www."), width)
 
 
 def paragraphs(*parts: str) -> str:

@@ -1,4 +1,4 @@
 """The commands, one module a group; each adds its parsers with `register(commands)`."""
 
 # In the order of `breakeven -h`.
-MODULES = ("catalogues", "size", "web")
+MODULES = ("catalogues", "size", "prices", "database", "web")

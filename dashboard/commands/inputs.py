@@ -1,6 +1,7 @@
 """From arguments to records: the scenario, its model, format and machine, with what a person should know."""
 
 import argparse
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.commands.base import UsageError, one_line
+from planner.measured import Measurement, measurement_of, read_measurement
 from planner.models import Model, ModelMatch, find_model
 from planner.quants import QuantFormat, find_quant
 from planner.scenario import DEFAULT_QUANT, Scenario
@@ -24,6 +26,7 @@ class Asked:
     model: Model
     quant: QuantFormat
     machine: Machine | None  # where a GPU is named
+    measured: Measurement | None = None  # a decode speed measured elsewhere, of one machine
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -59,6 +62,7 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         model=match.model,
         quant=quant,
         machine=machine,
+        measured=_measured(scenario, warnings),
         warnings=(*warnings, *scenario.warnings),
     )
 
@@ -80,6 +84,21 @@ def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
         others = ", ".join(match.ambiguous_with)
         warnings.append(f"{name!r} may also mean {others}: {match.gpu.name} is taken")
     return Machine(gpu=match.gpu, gpu_count=count)
+
+
+def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:
+    """Return the speed that an option states, or the file of `--sizing`."""
+    if scenario.sizing is None:
+        return measurement_of(scenario)
+    text = read_text(scenario.sizing, "--sizing")
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({one_line(str(error))})") from error
+    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus)
+    if remark is not None:
+        warnings.append(f"--sizing: {remark}")
+    return measured
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:

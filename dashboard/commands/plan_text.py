@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from dashboard import tables
 
@@ -66,7 +65,7 @@ def _row(number: int, option: Option) -> tuple[object, ...]:
         tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimate),
         _payback(option),
         _price(price),
-        _source(option),
+        tables.source(price.get("source_url") or option["purchase_source"]),
     )
 
 
@@ -90,16 +89,6 @@ def _price(price: Mapping[str, Any]) -> str | None:
         return f"snapshot {str(price['seen_at'])[:10]}"
     old = tables.age(price["age_hours"])
     return f"{price['status']}, {old} old" if old else str(price["status"])
-
-
-def _source(option: Option) -> str | None:
-    url = (option["price"] or {}).get("source_url") or option["purchase_source"]
-    if not url:
-        return None
-    parts = urlsplit(str(url))
-    if parts.scheme == "github":  # a file of a repository, as the snapshot names it
-        return tables.shortened(f"github:{parts.path.split('@')[0]}", 34)
-    return tables.shortened(parts.netloc.removeprefix("www.") or str(url), 34)
 
 
 def _some(names: Sequence[str]) -> str:

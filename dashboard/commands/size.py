@@ -1,9 +1,9 @@
-"""`size`, `matrix`: memory and speed of a model on machines."""
+"""`size`, `matrix`, `capacity`: memory and speed of a model on machines."""
 
 import argparse
 from typing import TYPE_CHECKING
 
-from dashboard.commands.arguments import workload_parent
+from dashboard.commands.arguments import number, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(commands: Commands) -> None:
-    """Add `size` and `matrix`."""
+    """Add `size`, `matrix` and `capacity`."""
     options = workload_parent()
     size = commands.add(
         "size",
@@ -36,6 +36,18 @@ def register(commands: Commands) -> None:
     matrix.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
     matrix.add_argument(
         "--over", choices=("quant", "context", "gpu"), default="quant", help="what changes from row to row"
+    )
+    capacity = commands.add(
+        "capacity",
+        screen,
+        help="how many GPUs hold the bare weights at 16, 8 and 4 bits, with 15 % of each kept free",
+        example='breakeven capacity qwen3.5-35b-a3b --gpu "H100 SXM" --budget-gb 10',
+        more="A first screen, before anything is known of engine or cache.",
+    )
+    capacity.add_argument("model", metavar="MODEL", help="id or alias (`breakeven models`)")
+    capacity.add_argument("--gpu", metavar="NAME", required=True, help="GPU or device (`breakeven gpus`)")
+    capacity.add_argument(
+        "--budget-gb", metavar="X", type=number, default=0.0, help="for cache, workspace and buffers (0)"
     )
 
 
@@ -87,27 +99,68 @@ def size_many(arguments: argparse.Namespace, context: Context) -> Output:
             return work.quant.name
         return f"{work.context_tokens:,}" if over == "context" else machine_name(sizing)
 
-    documents = [sizing.to_document() for sizing in sizings]
     return Output(
-        document={
-            "schema": "breakeven.matrix/1",
-            "over": over,
-            "model": documents[0]["model"] if documents else None,
-            "rows": [{name: value for name, value in row.items() if name != "schema"} for row in documents],
-        },
+        document=matrix.to_document(over, sizings),
         text=lambda: rows_table(sizings, labels[over], [label(sizing) for sizing in sizings]),
         warnings=question.warnings,
     )
 
 
+def screen(arguments: argparse.Namespace, context: Context) -> Output:
+    """Screen one model on one device."""
+    del context
+    from dashboard import tables
+    from dashboard.commands.inputs import machine_named, model_named
+    from planner import capacity
+
+    warnings: list[str] = []
+    model = model_named(arguments.model).model
+    gpu = machine_named(arguments.gpu, 1, warnings).gpu
+    document = capacity.to_document(model, gpu, arguments.budget_gb)
+    layers = capacity.layer_evidence(model)
+    kinds = ", ".join(f"{number} {kind}" for kind, number in layers.by_kind.items())
+    headers = ("bits", "weights GB", "with budget GB", "usable per GPU GB", f"GPUs ({gpu.name})")
+
+    def text() -> str:
+        rows = [
+            (
+                row["bits"],
+                tables.number(row["weights_gb"], 1),
+                tables.number(row["needed_gb"], 1),
+                tables.number(row["per_gpu_gb"], 1),
+                row["gpu_count"],
+            )
+            for row in document["rows"]
+        ]
+        return tables.paragraphs(
+            f"{model.name}: layers {kinds} (known from: {layers.evidence})",
+            tables.table(headers, rows, left=()),
+            f"Uniform weights in decimal GB, {tables.share(capacity.FREE_SHARE)} of each GPU kept free; "
+            "a floor, `breakeven size` says what is really needed.",
+        )
+
+    return Output(document=document, text=text, warnings=tuple(warnings))
+
+
 def _machine(question: "Asked") -> "Machine":
-    if question.machine is None:
-        raise UsageError('--gpu: name a device, for instance --gpu "H100 SXM" (`breakeven gpus` lists them)')
-    return question.machine
+    if question.machine is not None:
+        return question.machine
+    if question.measured is not None:  # the file names its machine
+        from planner.gpus import all_gpus
+        from planner.workload import Machine
+
+        gpu, number = question.measured.key
+        return Machine(gpu=all_gpus()[gpu], gpu_count=number)
+    raise UsageError('--gpu: name a device, for instance --gpu "H100 SXM" (`breakeven gpus` lists them)')
 
 
 def _sized(question: "Asked") -> "Sizing":
     from planner.sizing import size
 
-    measured = question.scenario.decode_tokens_per_s
-    return size(question.workload, _machine(question), measured_decode_tokens_per_s=measured)
+    machine, measured = _machine(question), question.measured
+    is_it = measured is not None and measured.key == (machine.gpu.name, machine.gpu_count)
+    return size(
+        question.workload,
+        machine,
+        measured_decode_tokens_per_s=measured.decode_tokens_per_s if measured and is_it else None,
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from dashboard import tables
 from planner.sizing import Sizing, SpeedSource
+from planner.usability import verdict
 
 DEFINITIONS = (
     "decode: one sequence in a pure decode step; "
@@ -133,7 +134,8 @@ def _speed_table(sizing: Sizing) -> str:
         ("time to first token, ms", cell(speed.ttft_ms), None),
         ("time per further token, ms", cell(speed.tpot_ms), None),
     ]
-    limit = f"limited by: {speed.bound} ({speed.source})"
+    good_for = verdict(speed)
+    limit = f"limited by: {speed.bound} ({speed.source})\ngood for: {good_for.usability} ({good_for.reason})"
     return tables.paragraphs(tables.table(("speed", "", "range"), rows), limit)
 
 

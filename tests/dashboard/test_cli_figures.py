@@ -79,14 +79,15 @@ def test_fine_tuning(cli, method, total_gib):
 
 
 def test_layers_of_a_hybrid_model(cli):
-    ran = cli("models", "qwen3.5-35b-a3b", "--json")
-    (model,) = [model for model in ran.document["models"] if model["id"] == "qwen3.5-35b-a3b"]
-    layers = {group["kind"]: group["layers"] for group in model["attention_groups"]}
-    assert layers == {"gated_delta": 30, "full": 10}
+    ran = cli("capacity", "qwen3.5-35b-a3b", *H100, "--json")
+    layers = ran.document["layers"]
+    assert (layers["linear"], layers["full"]) == (30, 10)
 
 
-@pytest.mark.parametrize(("quant", "weights_gb"), [("BF16", 70.0), ("FP8", 35.0), ("NF4", 17.5)])
-def test_weight_floor_of_the_35b_model(cli, quant, weights_gb):
-    ran = cli("matrix", "qwen3.5-35b-a3b", *H100, "--method", "simple", "--json")
-    weights = {row["quant"]: row["memory"]["weights_gib"] * 2**30 / 1e9 for row in ran.document["rows"]}
-    assert weights[quant] == pytest.approx(weights_gb, rel=0.05)
+def test_weight_floor_and_reserve_of_the_capacity_screen(cli):
+    ran = cli("capacity", "qwen3.5-35b-a3b", *H100, "--json")
+    rows = {row["bits"]: row for row in ran.document["rows"]}
+    assert {bits: row["weights_gb"] for bits, row in rows.items()} == {16: 70.0, 8: 35.0, 4: 17.5}
+    assert ran.document["free_share"] == 0.15
+    assert rows[16]["per_gpu_gb"] == pytest.approx(68.0)  # 80 x 0.85
+    assert rows[16]["gpu_count"] == 2

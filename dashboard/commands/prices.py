@@ -1,0 +1,320 @@
+"""`prices`: what is known of the market, how it moved, and what was kept out of it."""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dashboard import tables
+from dashboard.commands.arguments import count
+from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
+
+if TYPE_CHECKING:
+    from pricing.stored import StoredOffer
+
+ROWS_SHOWN = 50
+
+
+def register(commands: Commands) -> None:
+    """Add `prices` and what stands under it."""
+    group = commands.group(
+        "prices", help="refresh, read and review prices", example="breakeven prices status"
+    )
+    filters = _filters()
+    listed = group.add(
+        "list",
+        list_offers,
+        help="list current prices, cheapest GPU-hour first",
+        example="breakeven prices list --gpu H100 --tier on_demand",
+        parents=[filters],
+    )
+    listed.add_argument("--as-of", metavar="DATE", help="the market of that day (now)")
+    listed.add_argument("--all", action="store_true", help="also what is quarantined or rejected")
+    history = group.add(
+        "history",
+        list_history,
+        help="how prices moved",
+        example='breakeven prices history --gpu "H100 SXM" --provider runpod',
+        parents=[filters],
+    )
+    history.add_argument("--since", metavar="DATE", help="only what was seen since that day")
+    group.add(
+        "status",
+        list_statuses,
+        help="each provider: last success, age of its prices, counts, last failure",
+        example="breakeven prices status",
+    )
+    rejected = group.add(
+        "rejected",
+        list_rejected,
+        help="prices kept out of every plan, with the reason and the raw value",
+        example="breakeven prices rejected --provider vastai",
+    )
+    rejected.add_argument(
+        "--provider", metavar="NAME", action="append", help="only this one; may be repeated"
+    )
+    rejected.add_argument("--limit", metavar="N", type=count, help="at most so many")
+
+
+def _filters() -> Parser:
+    parent = Parser(add_help=False)
+    parent.add_argument("--gpu", metavar="NAME", help="only this device; a name of several means all of them")
+    parent.add_argument("--provider", metavar="NAME", action="append", help="only this one; may be repeated")
+    parent.add_argument("--tier", metavar="NAME", action="append", help="only this tier; may be repeated")
+    parent.add_argument("--region", metavar="TEXT", help="only this region, however it is spelled")
+    parent.add_argument("--limit", metavar="N", type=count, help="at most so many")
+    return parent
+
+
+def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
+    """List the market."""
+    from dashboard.commands.storage import open_store
+
+    now = context.clock()
+    with open_store(context) as store:
+        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of"))
+        if arguments.all:
+            held = store.rejected(provider=arguments.provider)
+            offers += [offer for offer in held if _is_chosen(offer, arguments)]
+    offers = sorted(offers, key=lambda offer: (offer.gpu or "~", offer.usd_per_gpu_hour, offer.id))
+    offers = offers[: _limit(arguments)]
+    headers = (
+        "GPU",
+        "GPUs",
+        "GB each",
+        "from",
+        "instance",
+        "region",
+        "tier",
+        "USD/GPU-h",
+        "USD/h",
+        "state",
+        "seen",
+        "source",
+    )
+
+    def rows(shown: Sequence["StoredOffer"]) -> list[tuple[object, ...]]:
+        return [
+            (
+                offer.gpu or f"? {offer.gpu_raw}",
+                offer.gpu_count if offer.gpu_fraction is None else f"{offer.gpu_fraction:g}",
+                None if offer.memory_gb_per_gpu is None else f"{offer.memory_gb_per_gpu:g}",
+                offer.provider,
+                tables.shortened(offer.instance_type, 28),
+                tables.shortened(offer.region, 18),
+                str(offer.tier),
+                tables.money(offer.usd_per_gpu_hour, 3),
+                tables.money(offer.usd_per_hour),
+                str(offer.status(now) or offer.verdict),
+                f"{offer.seen_at:%Y-%m-%d}",
+                tables.source(offer.source_url),
+            )
+            for offer in shown
+        ]
+
+    return Output(
+        document=_offers_document([offer.to_document() for offer in offers]),
+        text=lambda: _listing(headers, offers, rows, (0, 3, 4, 5, 6, 9, 10, 11), arguments.limit is None),
+        warnings=_nothing_known(offers),
+    )
+
+
+def list_history(arguments: argparse.Namespace, context: Context) -> Output:
+    """List every price there was, oldest first."""
+    from datetime import UTC, datetime, time
+
+    from dashboard.commands.storage import open_store
+
+    day = _day(arguments.since, "--since")
+    since = None if day is None else datetime.combine(day, time.min, tzinfo=UTC)
+    with open_store(context) as store:
+        offers = store.history(**_chosen(arguments), since=since, limit=_limit(arguments))
+    headers = (
+        "seen first",
+        "seen last",
+        "GPU",
+        "GPUs",
+        "from",
+        "instance",
+        "region",
+        "tier",
+        "USD/h",
+        "state",
+    )
+
+    def rows(shown: Sequence["StoredOffer"]) -> list[tuple[object, ...]]:
+        return [
+            (
+                f"{offer.first_seen_at:%Y-%m-%d}",
+                f"{offer.seen_at:%Y-%m-%d}",
+                offer.gpu or f"? {offer.gpu_raw}",
+                offer.gpu_count if offer.gpu_fraction is None else f"{offer.gpu_fraction:g}",
+                offer.provider,
+                tables.shortened(offer.instance_type, 28),
+                tables.shortened(offer.region, 18),
+                str(offer.tier),
+                tables.money(offer.usd_per_hour),
+                "current" if offer.closed_at is None else offer.closed_why,
+            )
+            for offer in shown
+        ]
+
+    return Output(
+        document={"schema": "breakeven.history/1", "history": [offer.to_document() for offer in offers]},
+        text=lambda: _listing(headers, offers, rows, (0, 1, 2, 4, 5, 6, 7, 9), arguments.limit is None),
+        warnings=_nothing_known(offers),
+    )
+
+
+def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
+    """List where each provider's prices stand."""
+    del arguments
+    from dashboard.commands.storage import open_store
+
+    with open_store(context) as store:
+        statuses = store.statuses(context.clock())
+    headers = (
+        "provider",
+        "last success",
+        "age",
+        "fresh",
+        "stale",
+        "bundled",
+        "bundled of",
+        "quarantined",
+        "rejected",
+        "last run",
+    )
+    rows = [
+        (
+            status.provider,
+            tables.moment(status.last_success_at),
+            tables.age(status.age_hours),
+            status.verified,
+            status.stale,
+            status.snapshot,
+            None if status.snapshot_as_of is None else f"{status.snapshot_as_of:%Y-%m-%d}",
+            status.quarantined,
+            status.rejected,
+            _last_run(status.last_run_status, status.last_run_reason),
+        )
+        for status in statuses
+    ]
+    return Output(
+        document={"schema": "breakeven.status/1", "providers": [status.to_document() for status in statuses]},
+        text=lambda: tables.table(headers, rows, left=(0, 1, 6, 9)),
+    )
+
+
+def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
+    """List what verification holds back."""
+    from dashboard.commands.storage import open_store
+
+    with open_store(context) as store:
+        offers = store.rejected(provider=arguments.provider, limit=_limit(arguments))
+    headers = ("id", "from", "instance", "region", "tier", "USD/h", "raw", "verdict", "why", "seen", "source")
+
+    def rows(shown: Sequence["StoredOffer"]) -> list[tuple[object, ...]]:
+        return [
+            (
+                offer.id,
+                offer.provider,
+                tables.shortened(offer.instance_type, 28),
+                tables.shortened(offer.region, 18),
+                str(offer.tier),
+                tables.money(offer.usd_per_hour),
+                tables.shortened(offer.raw, 24),
+                str(offer.verdict),
+                "; ".join(offer.reasons),
+                f"{offer.seen_at:%Y-%m-%d}",
+                tables.source(offer.source_url),
+            )
+            for offer in shown
+        ]
+
+    nothing = "nothing is held back" if not offers else ""
+    return Output(
+        document={"schema": "breakeven.rejected/1", "offers": [offer.to_document() for offer in offers]},
+        text=lambda: (
+            nothing
+            or _listing(headers, offers, rows, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10), arguments.limit is None)
+        ),
+    )
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the filters as the store takes them."""
+    from planner.rates import Tier
+
+    known = [str(tier) for tier in Tier]
+    for tier in arguments.tier or ():
+        if tier not in known:
+            raise UsageError(f"--tier: {tier!r} is not one of {', '.join(known)}")
+    return {
+        "gpu": _gpu_names(arguments.gpu),
+        "provider": _provider_names(arguments.provider),
+        "tier": arguments.tier,
+        "region": arguments.region,
+    }
+
+
+def _gpu_names(name: str | None) -> list[str] | None:
+    """Return every device that a name may mean."""
+    if name is None:
+        return None
+    from planner.gpus import find_gpu
+
+    match = find_gpu(name)
+    return [match.gpu.name, *match.ambiguous_with]
+
+
+def _provider_names(names: Sequence[str] | None) -> list[str] | None:
+    if names is None:
+        return None
+    from pricing.registry import provider_info
+
+    return [provider_info(name).name for name in names]
+
+
+def _is_chosen(offer: "StoredOffer", arguments: argparse.Namespace) -> bool:
+    gpus = _gpu_names(arguments.gpu)
+    return (gpus is None or offer.gpu in gpus) and (arguments.tier is None or offer.tier in arguments.tier)
+
+
+def _day(text: str | None, option: str) -> Any:
+    if text is None:
+        return None
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option}: {text!r} is not a date such as 2026-11-04") from None
+
+
+def _limit(arguments: argparse.Namespace) -> int | None:
+    if arguments.limit is not None and arguments.limit < 1:
+        raise UsageError(f"--limit: {arguments.limit} is not allowed; give at least 1")
+    limit: int | None = arguments.limit
+    return limit
+
+
+def _offers_document(offers: Sequence[Any], problems: Sequence[Any] = ()) -> dict[str, Any]:
+    return {"schema": "breakeven.offers/1", "offers": list(offers), "problems": list(problems)}
+
+
+def _listing(headers: Sequence[str], offers: Sequence[Any], rows: Any, left: Sequence[int], cut: bool) -> str:
+    """Return the first offers as a table, and how many more there are."""
+    shown = offers[:ROWS_SHOWN] if cut else offers
+    hidden = len(offers) - len(shown)
+    more = f"{hidden:,} more: --limit N shows so many, --json shows all" if hidden else ""
+    return tables.paragraphs(tables.table(headers, rows(shown), left=left), more) if offers else ""
+
+
+def _nothing_known(offers: Sequence[Any]) -> tuple[str, ...]:
+    return () if offers else ("no price is known for that; `breakeven prices refresh` asks the providers",)
+
+
+def _last_run(status: Any, reason: str | None) -> str | None:
+    if status is None:
+        return None
+    return f"{status}: {reason}" if reason else str(status)
