@@ -70,6 +70,21 @@ class SimpleConstants:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinetuneConstants:
+    """Bytes of training; names carry units, sources are in the file."""
+
+    mixed_bytes_per_param: float
+    pure_bf16_bytes_per_param: float
+    adam_8bit_bytes_per_param: float
+    adapter_bytes_per_param: float
+    activation_bytes_per_token_and_width: float
+    checkpoint_bytes_per_token_and_width: float
+    logits_bytes_per_word: float
+    framework_gib: float
+    nf4_bits: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HostConstants:
     """The path between host memory and GPU, and from GPU to GPU where layers are split."""
 
@@ -169,6 +184,7 @@ class Constants:
     memory: MemoryConstants
     host: HostConstants
     simple: SimpleConstants
+    finetune: FinetuneConstants
     link: LinkConstants
     experts: ExpertConstants
     range: RangeConstants
@@ -191,6 +207,7 @@ def constants() -> Constants:
         memory=build(MemoryConstants, tables["memory"]),
         host=build(HostConstants, tables["host"]),
         simple=build(SimpleConstants, tables["simple"]),
+        finetune=build(FinetuneConstants, tables["finetune"]),
         link=LinkConstants(**link),
         experts=build(ExpertConstants, tables["experts"]),
         range=build(RangeConstants, tables["range"]),

@@ -1,6 +1,6 @@
 """What a person should know about a sizing: limits, assumptions, combinations that make no sense."""
 
-from planner.constants import is_tensor_parallel
+from planner.constants import constants, is_tensor_parallel
 from planner.devices import compute_flops, family_constants, supports
 from planner.gpus import Gpu
 from planner.memory import Weights, visible_bytes
@@ -28,6 +28,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _upcast_note(model, work.quant),
         _window_note(work),
         _table_note(model),
+        _tower_note(work),
         _engine_version_note(work),
     ]
     return tuple(note for note in notes if note)
@@ -141,6 +142,14 @@ def _table_note(model: Model) -> str | None:
         f"lookup tables of {model.ngram_table_params / 1e9:.1f}B parameters are counted on the GPUs; "
         "an engine that supports it can keep them in host memory"
     )
+
+
+def _tower_note(work: Workload) -> str | None:
+    """Say what text alone would save, where the towers are a file of their own."""
+    towers = shape_of(work.model).tower_params * constants().memory.tower_bits / 8 / GIB
+    if work.method is Method.SIMPLE or work.engine is not Engine.LLAMA_CPP or towers < 0.005:
+        return None
+    return f"{towers:.2f} GiB of the weights are the vision or audio encoder (mmproj file): text alone needs none"
 
 
 def _engine_version_note(work: Workload) -> str | None:
