@@ -149,7 +149,7 @@ def _tower_note(work: Workload) -> str | None:
     towers = shape_of(work.model).tower_params * constants().memory.tower_bits / 8 / GIB
     if work.method is Method.SIMPLE or work.engine is not Engine.LLAMA_CPP or towers < 0.005:
         return None
-    return f"{towers:.2f} GiB of the weights are the vision or audio encoder (mmproj file): text alone needs none"
+    return f"{towers:.2f} GiB of the weights are the encoder of images or sound (mmproj file)"
 
 
 def _engine_version_note(work: Workload) -> str | None:
