@@ -23,6 +23,8 @@ from planner.workload import Engine, KvDtype, Method
 
 # What only the command line can read: a file of the user's own machine.
 NOT_IN_THE_ADDRESS = ("sizing",)
+# Filters of single pages; they are in the address too and no part of the question.
+PAGE_KEYS = ("show_", "history_")
 
 
 class Kind(StrEnum):

@@ -1,0 +1,118 @@
+"""Compare: models against GPUs in words, and machines against each other for one model."""
+
+import streamlit as st
+
+from dashboard import charts, data, parts, tables
+from dashboard.commands.sizing_text import machine_name
+from planner import matrix
+from planner.gpus import all_gpus
+from planner.models import all_models
+
+# A first look: open models of every size that people ask for, and the devices that most of them run on.
+MODELS = (
+    "qwen3-8b",
+    "gpt-oss-20b",
+    "qwen3-32b",
+    "qwen3.5-35b-a3b",
+    "llama-3.3-70b-instruct",
+    "gpt-oss-120b",
+    "glm-4.5-air",
+    "qwen3-235b-a22b-2507",
+    "qwen3-coder-480b-a35b",
+    "deepseek-v3.2",
+    "kimi-k2-instruct",
+)
+GPUS = (
+    "RTX 4090",
+    "RTX 5090",
+    "L40S",
+    "RTX PRO 6000 Blackwell Server",
+    "A100 80GB SXM",
+    "H100 SXM",
+    "H200 SXM",
+    "B200",
+    "Instinct MI300X",
+    "Mac Studio M3 Ultra 512GB",
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    frame = parts.frame()
+    scenario = frame.scenario
+    with frame.head, st.container(key="answer"):
+        st.subheader("Which machine holds which model?", anchor=False)
+        st.markdown(
+            parts.plain(
+                f"In {scenario.quant}, {scenario.context:,} tokens of context for each of "
+                f"{tables.plural(scenario.batch, 'sequence')}: the smallest number of GPUs that holds it."
+            )
+        )
+    with st.container(horizontal=True):
+        models = st.multiselect(
+            "Models", list(all_models()), list(MODELS), key="show_models", bind="query-params", width=540
+        )
+        gpus = st.multiselect(
+            "GPUs", list(all_gpus()), list(GPUS), key="show_gpus", bind="query-params", width=540
+        )
+    if models and gpus:
+        cells = data.fit_cells(scenario, models, gpus)
+        drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
+        parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
+    else:
+        st.info("Choose at least one model and one GPU.")
+    _machines()
+
+
+def _said(cells: list[charts.Cell]) -> str:
+    said = "; ".join(f"{cell.row} on {cell.column}: {cell.word}" for cell in cells[:6])
+    return f"How many GPUs hold each model. {said}; and so on, see the table."
+
+
+def _machines() -> None:
+    scenario = parts.frame().scenario
+    st.subheader(f"Machines for {parts.plain(scenario.model)}", anchor=False)
+    count = scenario.gpus or 1
+    work = data.workload(scenario)
+    sized = [each for each in matrix.over_gpus(work, count) if each.speed is not None]
+    if not sized:
+        st.info(
+            f"No device holds it with {tables.plural(count, 'GPU')}. Set GPUs per replica to a higher number."
+        )
+        return
+    rows = [
+        {
+            "machine": machine_name(each),
+            "total": each.memory.to_document()["total_gib"],
+            "usable": each.memory.to_document()["usable_gib"],
+            "decode": each.speed.decode_tokens_per_s,
+            "aggregate": each.speed.aggregate_tokens_per_s,
+            "ttft": each.speed.ttft_ms,
+            "bound": str(each.speed.bound),
+            "max_context": each.memory.max_context_tokens,
+            "max_batch": each.memory.max_batch,
+        }
+        for each in sized
+        if each.speed is not None
+    ]
+    number = st.column_config.NumberColumn
+    parts.table(
+        sorted(rows, key=lambda row: -float(str(row["decode"]))),
+        alt=f"Machines that hold {scenario.model}, fastest first.",
+        columns={
+            "machine": st.column_config.TextColumn("machine", pinned=True),
+            "total": number("needed [GiB]", format="%.1f"),
+            "usable": number("usable [GiB]", format="%.1f"),
+            "decode": number("decode* [tok/s]", format="%.1f"),
+            "aggregate": number("all sequences* [tok/s]", format="%.0f"),
+            "ttft": number("first token* [ms]", format="%.0f"),
+            "bound": "limited by",
+            "max_context": number("longest context [tokens]", format="localized"),
+            "max_batch": number("most sequences", format="localized"),
+        },
+        key="machines",
+    )
+    parts.estimate_note(f"{tables.plural(count, 'GPU')} each; devices that do not hold it are left out.")
+
+
+show()

@@ -1,0 +1,6 @@
+"""x."""
+
+from dashboard import parts
+
+f = parts.frame()
+f.head.subheader(repr(f.scenario.to_query()))

@@ -1,0 +1,212 @@
+"""Market: what is offered, how fresh each price is, how each provider does, and what is kept out and why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import charts, data, parts, tables
+from planner.rates import PriceStatus
+
+REFRESH = "breakeven prices refresh"
+
+
+def show() -> None:
+    """Draw the page."""
+    frame = parts.frame()
+    rows = data.market()
+    with frame.head, st.container(key="answer"):
+        _headline(rows)
+    names = ["Offers", "Price history", "Providers", "Held back"]
+    for tab, body in zip(st.tabs(names), (_offers, _history, _providers, _held_back), strict=True):
+        with tab:
+            body(rows)
+
+
+def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        st.subheader("No prices yet.", anchor=False)
+        st.markdown("This command fetches them:")
+        st.code(REFRESH, language="shell")
+        return
+    by_status = data.counted(row["status"] for row in rows)
+    newest = max(row["seen_at"] for row in rows)
+    providers = len({row["provider"] for row in rows})
+    st.subheader(
+        f"{tables.plural(len(rows), 'offer')} of {tables.plural(providers, 'provider')}, "
+        f"the newest seen on {newest:%Y-%m-%d}.",
+        anchor=False,
+    )
+    st.markdown(", ".join(f"{count:,} {parts.plain(status)}" for status, count in by_status.items()) + ".")
+    if not by_status.get(PriceStatus.VERIFIED) and not by_status.get(PriceStatus.STALE):
+        st.info(
+            "All of them are bundled with the program, each with its own date. "
+            f"`{REFRESH}` fetches today's and verifies them.",
+            icon=":material/update:",
+        )
+    elif not by_status.get(PriceStatus.VERIFIED):
+        st.warning(
+            f"None of the fetched prices is younger than two days. `{REFRESH}` fetches new ones.",
+            icon=":material/update:",
+        )
+
+
+def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
+    chosen: dict[str, list[str]] = {}
+    with st.container(horizontal=True, gap="small"):
+        for field, title in (
+            ("gpu", "GPU"),
+            ("provider", "Provider"),
+            ("tier", "Tier"),
+            ("status", "Status"),
+        ):
+            chosen[field] = st.multiselect(
+                title,
+                sorted({str(row[field]) for row in rows}),
+                key=f"show_{field}",
+                bind="query-params",
+                placeholder="all",
+                width=240,
+            )
+        everything = st.checkbox(
+            "Also what is never ranked",
+            key="show_unranked",
+            bind="query-params",
+            help="Slices of a GPU, prices without CPU and memory, and names that may mean several GPUs.",
+        )
+    wanted = [row for row in rows if all(not v or str(row[f]) in v for f, v in chosen.items())]
+    shown = [row for row in wanted if everything or row["is_ranked"]]
+    hidden = len(wanted) - len(shown)
+    more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
+    st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
+    if shown:
+        parts.table(
+            sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
+            alt="Offers, cheapest per GPU-hour first.",
+            columns=_columns(everything),
+            key="market_table",
+            height=560,
+        )
+        parts.draw(charts.price_bars(shown), key="price_bars")
+
+
+def _columns(everything: bool) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    return {
+        "gpu": text("GPU", pinned=True),
+        "gpu_count": number("GPUs", format="%d"),
+        "gpu_fraction": number("slice", format="%.2f") if everything else None,
+        "memory_gb_per_gpu": number("VRAM per GPU [GB]", format="%.0f"),
+        "form": text("form"),
+        "provider": text("provider"),
+        "instance_type": text("instance"),
+        "region": text("region"),
+        "tier": text("tier"),
+        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
+        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f"),
+        "billing": text("billed"),
+        "status": text("status"),
+        "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
+        "source": text("source"),
+        "is_ranked": None,
+        "why_not": text("why never ranked") if everything else None,
+    }
+
+
+def _history(rows: Sequence[Mapping[str, Any]]) -> None:
+    gpus = sorted({row["gpu"] for row in rows if row["is_ranked"]})
+    if not gpus:
+        st.info(f"Tracking starts with the first `{REFRESH}`.")
+        return
+    with st.container(horizontal=True):
+        default = gpus.index(data.DEFAULT_GPU) if data.DEFAULT_GPU in gpus else 0
+        gpu = st.selectbox("GPU", gpus, index=default, key="history_gpu", bind="query-params", width=240)
+        names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
+        chosen = st.multiselect(
+            "Providers", names, key="history_provider", bind="query-params", placeholder="all", width=320
+        )
+    offers = [offer for offer in data.history(gpu, chosen) if offer.is_rankable]
+    if not offers:
+        st.info("No price of it is known.")
+        return
+    parts.draw(charts.history(gpu, offers), key="history_chart")
+    st.caption(
+        "Each line is one offer for as long as it was seen at that price; where nothing was seen is a gap."
+    )
+
+
+def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
+    del rows
+    found = [
+        {
+            "provider": status.provider,
+            "last_run": status.last_run_at,
+            "result": None if status.last_run_status is None else str(status.last_run_status),
+            "why": status.last_run_reason,
+            "failures": status.failures_since_success or None,
+            "fresh": status.verified,
+            "stale": status.stale,
+            "snapshot": status.snapshot,
+            "snapshot_as_of": status.snapshot_as_of,
+            "quarantined": status.quarantined,
+            "rejected": status.rejected,
+        }
+        for status in data.provider_statuses()
+    ]
+    if not found:
+        st.info(f"No provider has been asked yet: `{REFRESH}`.")
+        return
+    date = st.column_config.DatetimeColumn
+    parts.table(
+        found,
+        alt="Where each provider's prices stand.",
+        columns={
+            "provider": st.column_config.TextColumn("provider", pinned=True),
+            "last_run": date("last run [UTC]", format="YYYY-MM-DD HH:mm"),
+            "failures": "failed since",
+            "snapshot": "bundled",
+            "snapshot_as_of": date("bundled, newest", format="YYYY-MM-DD"),
+        },
+        key="provider_table",
+        height=520,
+    )
+
+
+def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
+    del rows
+    offers = data.held_back()
+    if not offers:
+        st.info("Verification holds nothing back.")
+        return
+    st.markdown(
+        "These prices were fetched and stay out of every plan until a later run or a person confirms them."
+    )
+    parts.table(
+        [
+            {
+                "id": offer.id,
+                "provider": offer.provider,
+                "instance": offer.instance_type,
+                "gpu": offer.gpu or offer.gpu_raw,
+                "gpus": offer.gpu_count,
+                "tier": str(offer.tier),
+                "usd_per_hour": float(offer.usd_per_hour),
+                "verdict": str(offer.verdict),
+                "why": "; ".join(offer.reasons),
+                "seen_at": offer.seen_at,
+            }
+            for offer in offers
+        ],
+        alt="Prices that verification holds back, with the reasons.",
+        columns={
+            "gpu": "GPU",
+            "usd_per_hour": st.column_config.NumberColumn("USD/h", format="%.3f"),
+            "why": st.column_config.TextColumn("why", width="large"),
+            "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
+        },
+        key="held_back_table",
+    )
+    st.caption("`breakeven prices accept ID` or `breakeven prices reject ID` decides one.")
+
+
+show()
