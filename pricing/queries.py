@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
@@ -32,7 +33,14 @@ _OFFER = (
     "p.currency, p.price_original, p.fx_date, p.available, p.first_seen_at, p.last_seen_at, p.closed_at, "
     "p.closed_why, p.times_seen, p.raw, x.url"
 )
-_TIMES = {name: UtcTime() for name in ("first_seen_at", "last_seen_at", "closed_at", "finished_at")}
+
+
+# Looking up a member is several times faster than calling the enumeration, and there are thousands of rows.
+TIERS: Mapping[str, Tier] = {str(tier): tier for tier in Tier}
+BILLINGS: Mapping[str | None, Billing | None] = {None: None} | {str(billing): billing for billing in Billing}
+VERDICTS: Mapping[str, Verdict] = {str(verdict): verdict for verdict in Verdict}
+ORIGINS: Mapping[str, Origin] = {str(origin): origin for origin in Origin}
+BOOLS: Mapping[Any, bool | None] = {None: None, 0: False, 1: True}  # SQLite has numbers for them
 
 
 @dataclass(slots=True)
@@ -80,16 +88,21 @@ class Where:
 
 
 def fetch(connection: Connection, sql: str, where: Where | None = None) -> Sequence[Row[Any]]:
-    """Run a statement; times come back aware, money as micro-dollars."""
+    """Run a statement; values come as the driver gives them, and `utc` makes a time of one."""
     values = where.values if where else {}
     parameters = [
         bindparam(name, expanding=True) if isinstance(value, list) else bindparam(name, type_=UtcTime())
         for name, value in values.items()
         if isinstance(value, list | datetime)
     ]
-    statement = text(sql).bindparams(*parameters)
-    named = {name: type_ for name, type_ in _TIMES.items() if name in sql}
-    return connection.execute(statement.columns(**named), values).all()
+    return connection.execute(text(sql).bindparams(*parameters), values).all()
+
+
+@lru_cache(maxsize=2**16)
+def utc(value: str | datetime) -> datetime:
+    """Return the time behind a value as fetched; thousands of rows share the time of their run."""
+    time_ = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return time_.replace(tzinfo=UTC) if time_.tzinfo is None else time_.astimezone(UTC)
 
 
 def moment_of(as_of: date | datetime | None) -> datetime | None:
@@ -138,12 +151,12 @@ def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
             memory_gb_per_gpu=row.memory_gb_per_gpu,
             form=row.form,
             region=row.region,
-            tier=Tier(row.tier),
+            tier=TIERS[row.tier],
             usd_per_hour=from_micros(row.usd_per_hour),
-            first_seen_at=row.first_seen_at,
-            last_seen_at=row.last_seen_at,
-            verdict=Verdict(row.verdict),
-            origin=Origin(row.origin),
+            first_seen_at=utc(row.first_seen_at),
+            last_seen_at=utc(row.last_seen_at),
+            verdict=VERDICTS[row.verdict],
+            origin=ORIGINS[row.origin],
             times_seen=row.times_seen,
             raw=row.raw or "",
             series_id=row.offer_id,
@@ -153,51 +166,80 @@ def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
         )
 
 
-def _stored_offer(row: Row[Any]) -> StoredOffer:
-    usd = from_micros(row.usd_per_hour)
+def _stored_offer(row: Sequence[Any]) -> StoredOffer:
+    # By position: looking up thirty names in each of thousands of rows takes longer than the query.
+    (
+        provider,
+        witness,
+        instance_type,
+        gpu,
+        gpu_raw,
+        gpu_count,
+        gpu_fraction,
+        memory_gb_per_gpu,
+        form,
+        region,
+        tier,
+        commitment_days,
+        gpu_only,
+        billing,
+        vcpus,
+        ram_gb,
+        price_id,
+        origin,
+        verdict,
+        reasons,
+        micros,
+        cap_micros,
+        currency,
+        price_original,
+        fx_date,
+        available,
+        first_seen_at,
+        last_seen_at,
+        closed_at,
+        closed_why,
+        times_seen,
+        raw,
+        url,
+    ) = row
+    usd = from_micros(micros)
     return StoredOffer(
-        provider=row.provider,
-        witness=row.witness,
-        instance_type=row.instance_type,
-        gpu=row.gpu,
-        gpu_raw=row.gpu_raw,
-        gpu_count=row.gpu_count,
-        gpu_fraction=row.gpu_fraction,
-        memory_gb_per_gpu=row.memory_gb_per_gpu,
-        form=row.form,
-        region=row.region,
-        tier=_TIERS[row.tier],
-        commitment_days=row.commitment_days,
+        provider=provider,
+        witness=witness,
+        instance_type=instance_type,
+        gpu=gpu,
+        gpu_raw=gpu_raw,
+        gpu_count=gpu_count,
+        gpu_fraction=gpu_fraction,
+        memory_gb_per_gpu=memory_gb_per_gpu,
+        form=form,
+        region=region,
+        tier=TIERS[tier],
+        commitment_days=commitment_days,
         usd_per_hour=usd,
-        usd_per_month_cap=None if row.usd_per_month_cap is None else from_micros(row.usd_per_month_cap),
-        currency=row.currency,
-        price_original=usd if row.price_original is None else Decimal(row.price_original),
-        fx_date=row.fx_date,
-        billing=None if row.billing is None else _BILLINGS[row.billing],
-        available=None if row.available is None else bool(row.available),
-        vcpus=row.vcpus,
-        ram_gb=row.ram_gb,
-        gpu_only=bool(row.gpu_only),
-        source_url=row.url,
-        seen_at=row.last_seen_at,
-        raw=row.raw or "",
-        verdict=_VERDICTS[row.verdict],
-        reasons=_reasons(row.reasons),
-        price_id=row.price_id,
-        origin=_ORIGINS[row.origin],
-        first_seen_at=row.first_seen_at,
-        closed_at=row.closed_at,
-        closed_why=row.closed_why,
-        times_seen=row.times_seen,
+        usd_per_month_cap=None if cap_micros is None else from_micros(cap_micros),
+        currency=currency,
+        price_original=usd if price_original is None else Decimal(price_original),
+        fx_date=fx_date,
+        billing=BILLINGS[billing],
+        available=BOOLS[available],
+        vcpus=vcpus,
+        ram_gb=ram_gb,
+        gpu_only=bool(gpu_only),
+        source_url=url,
+        seen_at=utc(last_seen_at),
+        raw=raw or "",
+        verdict=VERDICTS[verdict],
+        reasons=_reasons(reasons),
+        price_id=price_id,
+        origin=ORIGINS[origin],
+        first_seen_at=utc(first_seen_at),
+        closed_at=None if closed_at is None else utc(closed_at),
+        closed_why=closed_why,
+        times_seen=times_seen,
     )
 
 
 def _reasons(text_: str | None) -> tuple[str, ...]:
     return tuple(json.loads(text_)) if text_ else ()
-
-
-# Looking up a member is several times faster than calling the enumeration, and there are thousands of rows.
-_TIERS: Mapping[str, Tier] = {str(tier): tier for tier in Tier}
-_BILLINGS: Mapping[str, Billing] = {str(billing): billing for billing in Billing}
-_VERDICTS: Mapping[str, Verdict] = {str(verdict): verdict for verdict in Verdict}
-_ORIGINS: Mapping[str, Origin] = {str(origin): origin for origin in Origin}

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.engine import Row
 
-from planner.rates import Billing, PriceStatus, Rate, Tier
+from planner.rates import PriceStatus, Rate
 from planner.units import MICRO_USD
 from pricing.columns import micros_text
 from pricing.memory import Origin
-from pricing.queries import FROM, RANKABLE, Where, fetch
+from pricing.queries import BILLINGS, BOOLS, FROM, RANKABLE, TIERS, Where, fetch, utc
 from pricing.stored import FRESH, LeftOut
 
 _RATE = (
@@ -20,9 +20,6 @@ _RATE = (
     "s.tier, s.billing, s.commitment_days, s.vcpus, s.ram_gb, p.usd_per_hour, p.usd_per_month_cap, "
     "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at"
 )
-_TIERS: Mapping[str, Tier] = {str(tier): tier for tier in Tier}
-_BILLINGS: Mapping[str | None, Billing | None] = {None: None} | {str(billing): billing for billing in Billing}
-_BOOLS: Mapping[Any, bool | None] = {None: None, 0: False, 1: True}
 
 
 class Selection(NamedTuple):
@@ -63,7 +60,7 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
         rows = _newest_of_each(rows)
     notes = _waiting(connection, selection)
     described = {provider: describe(provider) for provider in {row.provider for row in rows}}
-    found = [_rate(row, selection, described[row.provider], notes.get(row.id)) for row in rows]
+    found = [_rate(row, selection, described, notes) for row in rows]
     kept = [rate for rate in found if rate is not None]
     kept.sort(key=lambda rate: (rate.usd_per_hour, rate.provider, rate.offer_id))
     return kept
@@ -76,43 +73,70 @@ def left_out(connection: Connection, selection: Selection) -> list[LeftOut]:
 
 
 def _rate(
-    row: Row[Any], selection: Selection, described: tuple[str, str | None], note: str | None
+    row: Sequence[Any],
+    selection: Selection,
+    described: Mapping[str, tuple[str, str | None]],
+    notes: Mapping[int, str],
 ) -> Rate | None:
-    seen_at = row.last_seen_at if selection.moment is None else min(row.last_seen_at, selection.moment)
+    (
+        series_id,
+        offer_id,
+        provider,
+        instance_type,
+        gpu,
+        gpu_count,
+        memory_gb_per_gpu,
+        region,
+        tier,
+        billing,
+        commitment_days,
+        vcpus,
+        ram_gb,
+        micros,
+        cap_micros,
+        last_seen_at,
+        origin,
+        available,
+        url,
+        *_,
+    ) = row
+    seen_at = utc(last_seen_at)
+    if selection.moment is not None:
+        seen_at = min(seen_at, selection.moment)
     age = selection.at - seen_at
-    if row.origin == Origin.SNAPSHOT:
+    if origin == Origin.SNAPSHOT:
         status = PriceStatus.SNAPSHOT
-    elif row.origin == Origin.OWN:
+    elif origin == Origin.OWN:
         status = PriceStatus.OWN
     elif age > selection.max_age:
         return None
     else:
         status = PriceStatus.VERIFIED if age <= FRESH else PriceStatus.STALE
-    cap = row.usd_per_month_cap
+    title, home = described[provider]
     return Rate(
-        offer_id=row.offer_id,
-        provider=row.provider,
-        provider_title=described[0],
-        instance_type=row.instance_type,
-        gpu=row.gpu,
-        gpu_count=row.gpu_count,
-        memory_gb_per_gpu=row.memory_gb_per_gpu,
-        region=row.region,
-        tier=_TIERS[row.tier],
-        billing=_BILLINGS[row.billing],
-        usd_per_hour=row.usd_per_hour / MICRO_USD,
-        usd_per_hour_text=micros_text(row.usd_per_hour),
+        offer_id=offer_id,
+        provider=provider,
+        provider_title=title,
+        instance_type=instance_type,
+        gpu=gpu,
+        gpu_count=gpu_count,
+        memory_gb_per_gpu=memory_gb_per_gpu,
+        region=region,
+        tier=TIERS[tier],
+        billing=BILLINGS[billing],
+        usd_per_hour=micros / MICRO_USD,
+        usd_per_hour_text=micros_text(micros),
         seen_at=seen_at,
         age_hours=age.total_seconds() / 3600,
         status=status,
-        source_url=row.url,
-        note=note,
-        usd_per_month_cap=None if cap is None else cap / MICRO_USD,
-        commitment_days=row.commitment_days,
-        available=_BOOLS[row.available],
-        vcpus=row.vcpus,
-        ram_gb=row.ram_gb,
-        deploy_url=described[1],
+        source_url=url,
+        note=notes.get(series_id),
+        usd_per_month_cap=None if cap_micros is None else cap_micros / MICRO_USD,
+        commitment_days=commitment_days,
+        available=BOOLS[available],
+        vcpus=vcpus,
+        ram_gb=ram_gb,
+        deploy_url=home,
     )
 
 
@@ -121,7 +145,7 @@ def _newest_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
     newest: dict[tuple[str, int], Row[Any]] = {}
     for row in rows:
         key = (row.origin, row.price_id if row.origin == Origin.SNAPSHOT else row.id)
-        if key not in newest or row.first_seen_at > newest[key].first_seen_at:
+        if key not in newest or utc(row.first_seen_at) > utc(newest[key].first_seen_at):
             newest[key] = row
     return list(newest.values())
 
@@ -136,7 +160,7 @@ def _waiting(connection: Connection, selection: Selection) -> dict[int, str]:
     for row in fetch(connection, sql, where):
         why = "; ".join(json.loads(row.reasons)) if row.reasons else "not confirmed yet"
         notes[row.series_id] = (
-            f"a newer price, {micros_text(row.usd_per_hour)} USD/h seen on {row.last_seen_at:%Y-%m-%d}, "
+            f"a newer price, {micros_text(row.usd_per_hour)} USD/h seen on {utc(row.last_seen_at):%Y-%m-%d}, "
             f"waits in quarantine: {why}"
         )
     return notes
@@ -188,7 +212,9 @@ def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:
     )
     days = f"{selection.max_age / timedelta(days=1):g}"
     return [
-        _left_out(row.provider, row.number, f"last seen on {row.last_seen_at:%Y-%m-%d}, over {days} days ago")
+        _left_out(
+            row.provider, row.number, f"last seen on {utc(row.last_seen_at):%Y-%m-%d}, over {days} days ago"
+        )
         for row in fetch(connection, sql, where)
     ]
 

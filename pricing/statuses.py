@@ -9,7 +9,7 @@ from sqlalchemy.engine import Row
 
 from pricing.memory import Origin, RunStatus
 from pricing.offer import Verdict
-from pricing.queries import Where, fetch
+from pricing.queries import Where, fetch, utc
 from pricing.stored import FRESH, ProviderStatus
 
 _LAST_RUNS = (
@@ -56,7 +56,8 @@ def _market(
             state = "stale"
         counts[row.collector][state] += row.number
         of_provider = newest[row.collector]
-        of_provider[row.origin] = max(row.last_seen_at, of_provider.get(row.origin, row.last_seen_at))
+        last_seen_at = utc(row.last_seen_at)
+        of_provider[row.origin] = max(last_seen_at, of_provider.get(row.origin, last_seen_at))
     return counts, newest
 
 
@@ -72,11 +73,11 @@ def _status(
     seen_at = newest.get(Origin.REFRESH)
     return ProviderStatus(
         provider=name,
-        last_run_at=last.finished_at if last else None,
+        last_run_at=utc(last.finished_at) if last else None,
         last_run_status=RunStatus(last.status) if last else None,
         last_run_reason=last.reason if last else None,
         last_run_problems=last.problem_count if last else 0,
-        last_success_at=good.finished_at if good else None,
+        last_success_at=utc(good.finished_at) if good else None,
         failures_since_success=failures,
         age_hours=None if seen_at is None else (now - seen_at) / timedelta(hours=1),
         verified=counts["verified"],

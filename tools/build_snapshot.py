@@ -4,7 +4,7 @@ Build `pricing/data/snapshot.csv.gz` from the collected price table and its GPU 
     python tools/build_snapshot.py FOLDER [OUT]
 
 FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the
-table, in our form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
+table in our form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
 """
 
 import csv
