@@ -1,7 +1,7 @@
 """Strict reading of answers in JSON, shared by the providers: rows, amounts, counts, further pages."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -23,6 +23,18 @@ def of_kind(pages: Mapping[str, Page], key: str) -> list[Page]:
     return [page for number, page in sorted(found, key=lambda pair: pair[0] or 0) if number]
 
 
+def needed(pages: Mapping[str, Page], key: str) -> Page:
+    """
+    Return the page without which nothing can be read.
+
+    Raises:
+        ParseError: if it is not there.
+    """
+    if key not in pages:
+        raise ParseError(f"the page {key!r} is not there, only {sorted(pages) or 'nothing'}", page=key)
+    return pages[key]
+
+
 def next_key(key: str) -> str:
     """Return the key of the page after this one: `plans` is followed by `plans#2`."""
     stem, _, number = key.partition("#")
@@ -41,6 +53,16 @@ def is_json_with(page: Page, *keys: str) -> bool:
     except ParseError:
         return False
     return isinstance(document, dict) and all(key in document for key in keys)
+
+
+def is_json_rows(page: Page, *keys: str) -> bool:
+    """Whether a saved answer is a JSON list of objects, the first of which has all these keys."""
+    try:
+        document = page.json()
+    except ParseError:
+        return False
+    first = document[0] if isinstance(document, list) and document else None
+    return isinstance(first, dict) and all(key in first for key in keys)
 
 
 def is_page_with(page: Page, *marks: str) -> bool:
@@ -80,7 +102,9 @@ def _shape(node: object) -> str:
     return f"{type(node).__name__} {str(node)[:40]!r}"
 
 
-def read_rows(rows: Iterable[Any], read: Read, *, page: str, name: str) -> Iterator[RawOffer | Problem]:
+def read_rows(
+    rows: Iterable[Any], read: Read, *, page: str, name: str | Callable[[Any], str]
+) -> Iterator[RawOffer | Problem]:
     """
     Read row by row: one that cannot be read becomes a `Problem` and spoils no other.
 
@@ -88,7 +112,7 @@ def read_rows(rows: Iterable[Any], read: Read, *, page: str, name: str) -> Itera
         rows: The rows as they came.
         read: Yields what a row holds; raises KeyError, TypeError or ValueError where it is not as known.
         page: Key of the page, for messages.
-        name: The field by which a person finds the row again.
+        name: The field by which a person finds the row again, or what returns it.
 
     Raises:
         ParseError: if rows could not be read and not a single one could: then the page changed.
@@ -96,7 +120,7 @@ def read_rows(rows: Iterable[Any], read: Read, *, page: str, name: str) -> Itera
     first: Problem | None = None
     is_any_read = False
     for row in rows:
-        what = str(row.get(name, "?")) if isinstance(row, dict) else str(row)[:60]
+        what = _name(row, name)
         try:
             found = list(read(row))
         except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
@@ -109,6 +133,12 @@ def read_rows(rows: Iterable[Any], read: Read, *, page: str, name: str) -> Itera
         yield from found
     if first is not None and not is_any_read:
         raise ParseError(f"{page}: no row could be read; {first.what}: {first.why}", page=page)
+
+
+def _name(row: Any, name: str | Callable[[Any], str]) -> str:
+    if callable(name):
+        return name(row)
+    return str(row.get(name, "?")) if isinstance(row, dict) else str(row)[:60]
 
 
 def amount(value: object, what: str) -> Decimal | None:
@@ -192,3 +222,66 @@ def month_cap(per_month: Decimal | None, per_hour: Decimal) -> Decimal | None:
     if not _CAP_HOURS[0] <= per_month / per_hour <= _CAP_HOURS[1]:
         raise ValueError(f"{per_month} a month against {per_hour} an hour: the two do not belong together")
     return per_month
+
+
+def lower_quartile(prices: Sequence[Decimal]) -> Decimal:
+    """
+    Return the price below which a quarter of them lie, between two of them by straight line.
+
+    One machine's ask says little and the cheapest one least; of a single machine it is that ask.
+
+    Source:
+        PROVIDERS 2 (3): "report count, p25, median; never the single cheapest ask".
+    """
+    ordered = sorted(prices)
+    position = Decimal(len(ordered) - 1) / 4
+    below = int(position)
+    if below == position:
+        return ordered[below]
+    return ordered[below] + (ordered[below + 1] - ordered[below]) * (position - below)
+
+
+def merged(
+    listed: Sequence[RawOffer], detailed: Sequence[RawOffer], machine: Callable[[RawOffer], Hashable]
+) -> Iterator[RawOffer | Problem]:
+    """
+    Join a public price page with an interface that knows regions and sizes; the page decides the price.
+
+    Where both agree, the offers of the interface stand for the page's. One that says another price stays out
+    and is reported. What only one of them has is kept.
+
+    Args:
+        listed: From the page.
+        detailed: From the interface.
+        machine: What makes an offer of one the same as an offer of the other, tier included.
+    """
+    on_page = {machine(offer): offer for offer in listed}
+    agreed = set()
+    for offer in detailed:
+        known = on_page.get(machine(offer))
+        if known is None or known.price_per_hour == offer.price_per_hour:
+            agreed.add(machine(offer))
+            yield offer
+        else:
+            why = f"the page says {known.raw}: its price stands, this one is left out"
+            yield Problem(
+                what=f"{offer.instance_type} in {offer.region or 'no region'}", why=why, raw=offer.raw
+            )
+    yield from (offer for offer in listed if machine(offer) not in agreed)
+
+
+def text_number(text: str, unit: str = "") -> float:
+    """
+    Return a size that a page writes as text: "208", "2,048", with a unit "1800 GiB".
+
+    Raises:
+        ParseError: if it is anything else.
+    """
+    match = re.fullmatch(
+        rf"((?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)\s*{re.escape(unit)}", text.strip(), re.ASCII
+    )
+    if match is None:
+        raise ParseError(
+            f"expected a number{' in ' + unit if unit else ''}, found {text[:60]!r}: the page changed"
+        )
+    return float(match[1].replace(",", ""))

@@ -1,7 +1,7 @@
 """DigitalOcean: GPU Droplets from the pricing page of its documentation, regions from its interface."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from pricing.reading import (
     amount,
     is_json_with,
     is_page_with,
+    merged,
     month_cap,
     name_of,
     next_key,
@@ -90,7 +91,7 @@ class DigitalOcean(Provider):
                 yield item
             elif item.page != "pricing":
                 sizes.append(item)
-        yield from _merged(listed, sizes)
+        yield from merged(listed, sizes, _machine)
 
 
 def _sizes_request(key: str, url: str, keys: Keys) -> Request:
@@ -175,23 +176,8 @@ def _size(page: str, row: dict[str, Any]) -> Iterator[RawOffer]:
         )
 
 
-def _merged(listed: Sequence[RawOffer], sizes: Sequence[RawOffer]) -> Iterator[RawOffer | Problem]:
-    """Let the page decide the price: a size that says another one stays out and is reported."""
-    on_page = {_machine(offer): offer for offer in listed if offer.tier is Tier.ON_DEMAND}
-    agreed = set()
-    for size in sizes:
-        known = on_page.get(_machine(size))
-        if known is None or known.price_per_hour == size.price_per_hour:
-            agreed.add(_machine(size))
-            yield size
-        else:
-            why = f"the page says {known.raw}: its price stands, the size is left out"
-            yield Problem(what=f"{size.instance_type} in {size.region or 'no region'}", why=why, raw=size.raw)
-    for offer in listed:
-        if offer.tier is not Tier.ON_DEMAND or _machine(offer) not in agreed:
-            yield offer
-
-
-def _machine(offer: RawOffer) -> tuple[str, int]:
-    """Return what a label ("NVIDIA RTX 6000") and a model ("nvidia_rtx6000_ada") share, and the count."""
-    return re.sub(r"[^a-z0-9]", "", offer.gpu.lower()).removesuffix("ada"), offer.gpu_count
+def _machine(offer: RawOffer) -> Hashable:
+    """Return what a label ("NVIDIA RTX 6000") and a model ("nvidia_rtx6000_ada") share, count and tier."""
+    gpu = re.sub(r"[^a-z0-9]", "", offer.gpu.lower()).removesuffix("ada")
+    # Two labels of one GPU (air- and liquid-cooled) stay two offers; only on-demand ones meet a size.
+    return gpu, offer.gpu_count, "on demand" if offer.tier is Tier.ON_DEMAND else offer.instance_type

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, name_of, next_key, number, whole
+from pricing.reading import amount, is_json_with, lower_quartile, name_of, next_key, number, whole
 
 # Names as Vast.ai writes them, in books near its page limit. Source: hardware_aliases.csv, Vast.ai.
 _BOOKS: Mapping[str, tuple[str, ...]] = {
@@ -29,8 +29,6 @@ _BOOKS: Mapping[str, tuple[str, ...]] = {
 }
 # Offers in one answer, whatever limit is asked for: a book this long may be cut off. Source: PROVIDERS 2 (1).
 _PAGE_LIMIT = 64
-# The share of verified machines that are cheaper than the published figure. Source: PROVIDERS 2 (3), "p25".
-_QUANTILE = Decimal("0.25")
 
 
 class VastAi(Provider):
@@ -162,7 +160,7 @@ def _figures(
             instance_type=f"{count}x {gpu}, p25 of verified machines",
             gpu=gpu,
             gpu_count=count,
-            price_per_hour=_quantile(prices),
+            price_per_hour=lower_quartile(prices),
             page=page,
             raw=f"p25 of {len(prices)} machines, {prices[0]} to {prices[-1]} USD/h per offer with its disk",
             memory_gb_per_gpu=memory_mib / 1024,
@@ -171,12 +169,3 @@ def _figures(
             billing=Billing.PER_SECOND,
             available=True,
         )
-
-
-def _quantile(prices: Sequence[Decimal]) -> Decimal:
-    """Return the lower quartile of ascending prices, between two of them by straight line."""
-    position = (len(prices) - 1) * _QUANTILE
-    below = int(position)
-    if below == position:
-        return prices[below]
-    return prices[below] + (prices[below + 1] - prices[below]) * (position - below)

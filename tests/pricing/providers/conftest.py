@@ -31,3 +31,10 @@ def read_shared(read: Read, shared: Path) -> Callable[..., Reading]:
         return read(name, {key: folder / file for key, file in files.items()})
 
     return run
+
+
+@pytest.fixture
+def recorded() -> Callable[..., str]:
+    """The text of a recorded page, for a test to change: `recorded("crusoe", "pricing.html")`."""
+    folder = Path(__file__).parent.parent / "payloads"
+    return lambda name, file: (folder / name / file).read_text()
