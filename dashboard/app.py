@@ -1,4 +1,4 @@
-"""The web interface: its pages, the frame around them, and the guard that keeps tracebacks from the reader."""
+"""The web interface: its pages, the frame around them, and the guard against tracebacks."""
 
 import streamlit as st
 

@@ -14,8 +14,8 @@ import altair as alt
 from planner.sizing import Sizing
 from pricing.stored import StoredOffer
 
-# Okabe and Ito (2008), "Color Universal Design": tell apart for all kinds of colour vision. Yellow and black are
-# left out: they vanish on one of the two themes.
+# Okabe and Ito (2008), "Color Universal Design": told apart by all kinds of colour vision. Yellow and black
+# are left out: they vanish on one of the two themes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (10, 4), (1, 3))
 GREY = "#7f7f7f"
@@ -250,7 +250,8 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
     cheapest = min(v["usd"] for v in values)
     return Drawing(
         chart=(spans + starts).properties(height=360),
-        alt=f"{len(values)} prices of {gpu} from {first} to {last}; the lowest was {cheapest:.3f} USD per GPU-hour.",
+        alt=f"{len(values)} prices of {gpu} from {first} to {last}; "
+        f"the lowest was {cheapest:.3f} USD per GPU-hour.",
     )
 
 

@@ -8,6 +8,7 @@ makes the next page compute it anew.
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -75,6 +76,34 @@ def sizing(scenario: Scenario) -> Sizing:
     """Return memory and speed of the question on that machine."""
     measured = scenario.decode_tokens_per_s if scenario.gpu else None
     return size(workload(scenario), machine(scenario), measured_decode_tokens_per_s=measured)
+
+
+@dataclass(frozen=True, slots=True)
+class Finetuning:
+    """Rows of memory and machines for three ways to train a model, and what belongs to them."""
+
+    rows: Sequence[Mapping[str, Any]]
+    notes: Sequence[str]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def finetuning(model: str) -> Finetuning:
+    """Return what fine-tuning a model takes, by the physical estimate and by the sizing page's arithmetic."""
+    from planner.finetune import to_document
+
+    document: Mapping[str, Any] = to_document(find_model(model).model)
+    rows = []
+    for row in document["rows"]:
+        for method in ("physical", "simple"):
+            found = row[method]
+            machines = [f"{m['gpu_count']}x {m['gpu']}" for m in found["machines"]]
+            smallest = machines[0] if machines else "none of up to 8 GPUs"
+            rows.append({"tuning": row["tuning"], "method": method, **_gib(found), "smallest": smallest})
+    return Finetuning(rows, document["notes"])
+
+
+def _gib(memory: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in memory.items() if name.endswith("_gib")}
 
 
 def gigabytes(count: float | None) -> str | None:

@@ -1,7 +1,7 @@
 """
 What the pages are made of: the frame with the inputs, messages, tables, charts.
 
-Text from providers, catalogues and addresses is always shown as text (`plain`); there is no raw HTML anywhere.
+Text from providers, catalogues and addresses is always shown as text (`plain`); there is no raw HTML.
 """
 
 import logging
@@ -59,7 +59,8 @@ def open_frame(open_fields: Sequence[str]) -> Frame:
     """
     Draw the inputs and read the question; stop with one line where it cannot be asked.
 
-    Every field is drawn on every page, most of them folded: only a drawn widget keeps its place in the address.
+    Every field is drawn on every page, most of them folded: only a drawn widget keeps its place in the
+    address.
 
     Args:
         open_fields: Names of the fields that are not folded on this page.
@@ -245,8 +246,8 @@ def _read_address_once() -> Scenario | None:
     """
     Return what the address asks for when a session begins, None later.
 
-    A value that its widget does not take as it is written (an alias, names with commas between) is given to the
-    widget in a second run: Streamlit writes only a later change back into the address.
+    A value that its widget does not take as it is written (an alias, names with commas between) is given to
+    the widget in a second run: Streamlit writes only a later change back into the address.
     """
     session = st.session_state
     if _ASKED in session:

@@ -9,13 +9,14 @@ TICK_S = 0.05
 TOKENS_PER_WORD = 1.3
 
 TEXT = (
-    "This is how fast an answer would appear. The pause before the first word is the time to the first token: the "
-    "machine reads the whole prompt before it can write anything. From then on each piece arrives at the speed of "
-    "one sequence, at the number of sequences that you asked for. People read four to five words a second, so "
-    "anything above about six tokens a second is faster than reading; below one token a second hardly anybody waits "
-    "for the end of a sentence. A model that thinks before it answers writes hundreds of hidden tokens first, which "
-    "is why the same speed can feel quick in a chat and slow in an agent that edits files. Batching changes the "
-    "picture: a server that is shared by many gives each of them less speed, and all of them together much more."
+    "This is how fast an answer would appear. The pause before the first word is the time to the first "
+    "token: the machine reads the whole prompt before it can write anything. From then on each piece "
+    "arrives at the speed of one sequence, at the number of sequences that you asked for. People read "
+    "four to five words a second, so anything above about six tokens a second is faster than reading; "
+    "below one token a second hardly anybody waits for the end of a sentence. A model that thinks before "
+    "it answers writes hundreds of hidden tokens first, which is why the same speed can feel quick in a "
+    "chat and slow in an agent that edits files. Batching changes the picture: a server that is shared by "
+    "many gives each of them less speed, and all of them together much more."
 )
 
 

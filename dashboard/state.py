@@ -1,8 +1,8 @@
 """
 The inputs of the page and the address bar: one field for each option of a `Scenario`, by the same name.
 
-Widgets are bound to the query by their key, so the address is the state. This module says what each widget looks
-like and turns what they hold into a `Scenario` and back; it draws nothing and does not import Streamlit.
+Widgets are bound to the query by their key, so the address is the state. This module says what each widget
+looks like and turns what they hold into a `Scenario` and back; it draws nothing, without Streamlit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One option as a widget. The range never changes while the page is open: Streamlit would reset the value."""
+    """One option as a widget. Its range never changes while the page is open: that would reset the value."""
 
     name: str
     label: str  # with its unit
@@ -243,7 +243,7 @@ USE = (
         low=1.0,
         high=1e15,
         step=1e6,
-        hint="Empty: the hours are presence, and each option's tokens differ. Given: each is sized to carry it.",
+        hint="Empty: hours are presence, and the tokens of options differ. Given: each is sized to carry it.",
     ),
     Field(
         name="requests_per_s",
@@ -388,8 +388,8 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
     """
     Return the scenario of an address, and what of it could not be used, in words.
 
-    Names are made canonical, so that each value is one that its widget offers. A file is never read: what names one
-    is refused.
+    Names are made canonical, so that each value is one that its widget offers. A file is never read: what
+    names one is refused.
 
     Args:
         params: Query parameters; a repeated key may be a list.

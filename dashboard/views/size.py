@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard import charts, data, parts, simulator, tables
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
+from planner.launch import launches
 from planner.sizing import Sizing, Speed, SpeedSource
 
 FIT_WORDS = {True: "fits", False: "does not fit"}
@@ -26,8 +27,7 @@ def show() -> None:
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:
         st.caption(parts.plain(note))
-    names = ["Formats", "Context", "Capacity screen", "Model record", "How it feels"]
-    for tab, body in zip(st.tabs(names), (_formats, _contexts, _capacity, _record, _simulator), strict=True):
+    for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             body(sizing)
 
@@ -37,7 +37,8 @@ def _talk(sizing: Sizing) -> str:
     if sizing.speed is None:
         return "Nothing can be said about its speed on this machine."
     found = usability.verdict(sizing.speed)
-    return f"Good for: **{parts.plain(found.usability)}**. {parts.plain(found.reason)}."
+    reason = found.reason[:1].upper() + found.reason[1:]
+    return f"Good for: **{parts.plain(found.usability)}**. {parts.plain(reason)}."
 
 
 def _figures(sizing: Sizing) -> None:
@@ -127,10 +128,44 @@ def _contexts(sizing: Sizing) -> None:
     parts.estimate_note()
 
 
+def _finetuning(sizing: Sizing) -> None:
+    document = data.finetuning(sizing.workload.model.id)
+    number = st.column_config.NumberColumn
+    parts.table(
+        document.rows,
+        alt=f"Memory for fine-tuning {sizing.workload.model.name}, by three ways and two methods.",
+        columns={
+            "tuning": "what is trained",
+            "method": "estimate",
+            "weights_gib": number("weights [GiB]", format="%.2f"),
+            "gradients_optimizer_gib": number("gradients, optimizer [GiB]", format="%.2f"),
+            "activations_gib": number("activations, buffers [GiB]", format="%.2f"),
+            "total_gib": number("total [GiB]", format="%.2f"),
+            "smallest": st.column_config.TextColumn("smallest machine", width="medium"),
+        },
+        key="finetuning",
+    )
+    for note in document.notes:
+        st.caption(parts.plain(note))
+
+
+def _launch(sizing: Sizing) -> None:
+    if not sizing.memory.fits:
+        st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
+    for found in launches(sizing):
+        st.markdown(f"**{parts.plain(found.engine)}**")
+        st.code(found.command, language="shell", wrap_lines=True)
+        if found.compose is not None:
+            with st.expander(f"The same as a file for docker compose ({parts.plain(found.engine)})"):
+                st.code(found.compose, language="yaml")
+        for note in found.notes:
+            st.caption(parts.plain(note))
+
+
 def _capacity(sizing: Sizing) -> None:
     st.markdown(
-        "Would the weights fit at all, before anything is known of engine and cache? Labelled parameters at one "
-        "precision throughout, and 15 % of each GPU kept free. It can reject a machine; it does not promise one."
+        "Would the weights fit at all, before anything is known of engine and cache? Labelled parameters at "
+        "one precision throughout, and 15 % of each GPU kept free. It can reject a machine, not promise one."
     )
     budget = st.number_input(
         "Room for caches, workspace and buffers of all requests [GB]",
@@ -222,4 +257,13 @@ def _typed(speed: Speed) -> Iterator[str]:
         yield piece.text
 
 
+TABS = {
+    "Formats": _formats,
+    "Context": _contexts,
+    "Fine-tuning": _finetuning,
+    "Launch": _launch,
+    "Capacity screen": _capacity,
+    "Model record": _record,
+    "How it feels": _simulator,
+}
 show()
