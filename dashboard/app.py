@@ -33,4 +33,5 @@ def run() -> None:
         page.run()
 
 
-run()
+if __name__ == "__main__":  # as Streamlit calls it
+    run()

@@ -270,6 +270,7 @@ USE = (
         low=1.0,
         high=1e9,
         step=100.0,
+        hint="Empty: no limit. Slower machines are left out.",
     ),
     Field(
         name="max_tpot_ms",
@@ -278,6 +279,7 @@ USE = (
         low=0.01,
         high=1e9,
         step=10.0,
+        hint="Empty: no limit. Slower machines are left out; 100 ms are 10 tokens/s.",
     ),
     Field(
         name="min_tokens_per_s_per_user",
@@ -394,10 +396,10 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
     Args:
         params: Query parameters; a repeated key may be a list.
     """
-    usable = {name: value for name, value in params.items() if name not in NOT_IN_THE_ADDRESS}
-    complaints = [
-        f"{name}: only the command line reads files, ignored" for name in params.keys() - usable.keys()
-    ]
+    asked = {name: value for name, value in params.items() if not name.startswith(PAGE_KEYS)}
+    usable = {name: value for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
+    refused = asked.keys() - usable.keys()
+    complaints = [f"{name}: only the command line reads files, ignored" for name in refused]
     scenario, more = Scenario.from_query(usable)
     complaints += more
     values = dict(scenario.changed())

@@ -1,0 +1,129 @@
+"""The address bar as state: what a query means, what of it is refused, and the way back."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from dashboard import state
+from planner.errors import InvalidScenario
+from planner.scenario import Scenario
+
+
+def test_every_option_of_a_scenario_is_a_field_but_the_file_that_only_the_command_line_reads():
+    assert set(state.FIELDS) == set(Scenario.option_names()) - {"sizing"}
+
+
+def test_an_empty_address_is_the_default_question():
+    scenario, complaints = state.read_address({})
+    assert scenario == Scenario(model="qwen3-coder-480b-a35b")
+    assert complaints == []
+
+
+def test_options_of_the_address_are_read_by_their_names():
+    scenario, complaints = state.read_address(
+        {
+            "model": ["qwen3-8b"],
+            "hours_per_day": ["8"],
+            "provider": ["runpod", "vastai"],
+            "as_of": ["2026-11-04"],
+        }
+    )
+    assert (scenario.model, scenario.hours_per_day) == ("qwen3-8b", 8.0)
+    assert scenario.provider == ("runpod", "vastai")
+    assert f"{scenario.as_of:%d.%m.%Y}" == "04.11.2026"
+    assert complaints == []
+
+
+def test_a_repository_name_stands_for_its_model_and_names_become_canonical():
+    scenario, complaints = state.read_address(
+        {"model": "Qwen/Qwen3-Coder-480B-A35B-Instruct", "gpu": "h100-sxm", "quant": "q4_k_m"}
+    )
+    assert (scenario.model, scenario.gpu, scenario.quant) == ("qwen3-coder-480b-a35b", "H100 SXM", "Q4_K_M")
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("hours_per_day", "-1", "hours_per_day: '-1' is not allowed"),
+        ("hours_per_day", "nan", "hours_per_day"),
+        ("context", "abc", "context: 'abc' is not allowed"),
+        ("budget_usd", "0", "budget_usd"),
+        ("model", "qwen3-coder-480", "unknown model"),
+        ("gpu", "H1000", "unknown GPU"),
+        ("quant", "Q9", "unknown quant"),
+        ("bogus", "1", "bogus: not an option, ignored"),
+        ("sizing", "/etc/hostname", "sizing: only the command line reads files, ignored"),
+        ("set", "purchase_usd=-1", "purchase_usd"),
+    ],
+)
+def test_a_bad_value_falls_back_to_the_default_and_is_reported(name, value, said):
+    scenario, complaints = state.read_address({name: value, "batch": "4"})
+    assert scenario == Scenario(model="qwen3-coder-480b-a35b", batch=4)
+    assert len(complaints) == 1
+    assert said in complaints[0]
+
+
+def test_a_value_outside_the_range_of_its_widget_is_brought_into_it_and_reported():
+    scenario, complaints = state.read_address({"budget_usd": "1e12"})
+    assert scenario.budget_usd == 1e9
+    assert complaints == ["budget_usd: 1e+12 is outside what the page offers; 1e+09 is used"]
+
+
+def test_values_that_exclude_each_other_are_reported_and_one_of_them_is_dropped():
+    scenario, complaints = state.read_address({"electricity_region": "DE", "electricity_usd_per_kwh": "0.3"})
+    assert (scenario.electricity_region, scenario.electricity_usd_per_kwh) == (None, 0.3)
+    assert "either a region or electricity_usd_per_kwh" in complaints[0]
+
+
+def test_filters_of_a_single_page_are_no_part_of_the_question():
+    assert state.read_address({"show_gpu": "B200", "history_gpu": "B200"}) == state.read_address({})
+
+
+QUESTIONS = [
+    {},
+    {"model": "qwen3-8b", "hours_per_day": 8.5, "budget_usd": 30000.0},
+    {"provider": ("runpod", "vastai"), "tier": ("spot",), "set": (("purchase_usd", 25000.0), ("pue", 1.2))},
+    {"gpu": "H100 SXM", "gpus": 8, "kv_dtype": "fp8", "as_of": "2026-11-04", "currency": "EUR"},
+    {"tokens_per_month": 3e9, "peak_factor": 2.5, "max_ttft_ms": 800.0, "own": "2x RTX 4090"},
+]
+
+
+@pytest.mark.parametrize("options", QUESTIONS)
+def test_a_question_survives_the_way_through_the_address(options):
+    scenario = Scenario.from_mapping({"model": "qwen3-coder-480b-a35b", **options})
+    query = dict(parse_qsl(urlsplit(state.permalink(scenario)).query))
+    assert state.read_address(query) == (scenario, [])
+
+
+@pytest.mark.parametrize("options", QUESTIONS)
+def test_a_question_survives_the_way_through_the_widgets(options):
+    scenario = Scenario.from_mapping({"model": "qwen3-coder-480b-a35b", **options})
+    session = {name: state.as_widget_value(name, getattr(scenario, name)) for name in state.FIELDS}
+    assert state.from_widgets(session) == scenario
+    assert state.fixes(session, scenario) == {}
+
+
+def test_widgets_that_were_not_drawn_stand_at_their_defaults():
+    assert state.from_widgets({}) == Scenario(model="qwen3-coder-480b-a35b")
+
+
+def test_what_a_widget_did_not_take_is_given_to_it():
+    wanted = Scenario(model="qwen3-8b", provider=("runpod", "vastai"), hours_per_day=8.0)
+    taken = {"hours_per_day": 8.0, "provider": ["runpod,vastai"]}
+    assert state.fixes(taken, wanted) == {"model": "qwen3-8b", "provider": ["runpod", "vastai"]}
+
+
+def test_widgets_that_exclude_each_other_raise():
+    with pytest.raises(InvalidScenario, match="either a region"):
+        state.from_widgets({"electricity_region": "DE", "electricity_usd_per_kwh": 0.3})
+
+
+@pytest.mark.parametrize("field", state.FIELDS.values(), ids=lambda field: field.name)
+def test_a_field_offers_its_default_and_says_what_it_means(field):
+    options = field.options()
+    if field.kind is state.Kind.CHOICE and field.default is not None:
+        assert field.default in options
+    if field.low is not None and field.default is not None:
+        assert field.low <= field.default <= field.high
+    assert field.help
