@@ -185,6 +185,8 @@ class Model:
     intermediate_size: int | None
     mlp_layers: int | None = None
     mlp_widths: tuple[MlpWidth, ...] = ()
+    mlp_matrices: int = 3  # in each dense feed-forward block; 2 without a gate
+    per_layer_embedding_size: int | None = None  # of the rows that each layer looks up for a token
     moe: MixtureOfExperts | None
     vision: VisionTower | None = None
     vocab_size: int
