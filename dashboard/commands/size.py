@@ -62,7 +62,7 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     if arguments.output is not None:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
     question = asked(arguments)
-    sizing = _sized(question)
+    sizing = sized(question)
 
     def text() -> str:
         from dashboard.commands.sizing_text import details
@@ -154,7 +154,8 @@ def _machine(question: "Asked") -> "Machine":
     raise UsageError('--gpu: name a device, for instance --gpu "H100 SXM" (`breakeven gpus` lists them)')
 
 
-def _sized(question: "Asked") -> "Sizing":
+def sized(question: "Asked") -> "Sizing":
+    """Return the sizing of the machine that was named, with its measured speed where one is given."""
     from planner.sizing import size
 
     machine, measured = _machine(question), question.measured

@@ -1,0 +1,99 @@
+"""`finetune`: memory of QLoRA, LoRA and full fine-tuning, and the machines that hold it."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard import tables
+from dashboard.commands.arguments import count
+from dashboard.commands.base import Commands, Context, Output, UsageError
+
+MACHINES_SHOWN = 3
+
+
+def register(commands: Commands) -> None:
+    """Add `finetune`."""
+    parser = commands.add(
+        "finetune",
+        finetune,
+        help="memory of QLoRA, LoRA and full fine-tuning, and the machines that hold it",
+        example="breakeven finetune qwen3.5-35b-a3b --sequence-tokens 4096 --rank 32",
+    )
+    parser.add_argument("model", metavar="MODEL", help="id or alias (`breakeven models`)")
+    add = parser.add_argument
+    add(
+        "--sequence-tokens", metavar="N", type=count, default=2048, help="tokens of a training example (2048)"
+    )
+    add("--batch", metavar="N", type=count, default=1, help="examples of one step on one GPU (1)")
+    add("--rank", metavar="N", type=count, default=16, help="rank of the adapters (16)")
+    add(
+        "--optimizer",
+        choices=("adamw-mixed", "adamw-bf16", "adamw-8bit"),
+        default="adamw-mixed",
+        help="how optimizer states are kept (adamw-mixed)",
+    )
+    add(
+        "--no-checkpointing", action="store_true", help="keep all activations instead of computing them again"
+    )
+    add("--gpus", metavar="N", type=count, default=1, help="GPUs that share weights and states (1)")
+    add(
+        "--method",
+        choices=("calibrated", "simple"),
+        help="show only this estimate; simple is the sizing page's arithmetic",
+    )
+
+
+def finetune(arguments: argparse.Namespace, context: Context) -> Output:
+    """Estimate what training takes."""
+    del context
+    from dashboard.commands.inputs import model_named
+    from planner import finetune as tuning
+
+    if arguments.gpus < 1:
+        raise UsageError(f"--gpus: {arguments.gpus} is not allowed; give 1 or more")
+    model = model_named(arguments.model).model
+    training = tuning.Training(
+        sequence_tokens=arguments.sequence_tokens,
+        batch=arguments.batch,
+        rank=arguments.rank,
+        optimizer=tuning.Optimizer(arguments.optimizer),
+        is_checkpointed=not arguments.no_checkpointing,
+        gpu_count=arguments.gpus,
+    )
+    document = tuning.to_document(model, training)
+    return Output(document=document, text=lambda: _text(document, arguments.method))
+
+
+def _text(document: Mapping[str, Any], method: str | None) -> str:
+    shown = {"calibrated": ("physical",), "simple": ("simple",), None: ("physical", "simple")}[method]
+    headers = (
+        "training",
+        "estimate",
+        "trained",
+        "weights GiB",
+        "gradients, optimizer GiB",
+        "activations, buffers GiB",
+        "total GiB",
+        "smallest machines",
+    )
+    rows = [
+        (
+            row["tuning"],
+            estimate,
+            tables.params(part["trained_params"]),
+            tables.gib(part["weights_gib"]),
+            tables.gib(part["gradients_optimizer_gib"]),
+            tables.gib(part["activations_gib"]),
+            tables.starred(tables.gib(part["total_gib"])),
+            ", ".join(f"{m['gpu_count']}x {m['gpu']}" for m in part["machines"][:MACHINES_SHOWN])
+            or "none of up to 8 GPUs",
+        )
+        for row in document["rows"]
+        for estimate, part in ((name, row[name]) for name in shown)
+    ]
+    return tables.paragraphs(
+        f"Fine-tuning {document['model']['name']}",
+        tables.table(headers, rows, left=(0, 1, 7)),
+        tables.bullets(document["notes"]),
+        tables.ESTIMATE_NOTE,
+    )

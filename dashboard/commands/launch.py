@@ -1,0 +1,62 @@
+"""`launch`: the commands and the compose file that serve a model on a machine."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dashboard import tables
+from dashboard.commands.arguments import workload_parent
+from dashboard.commands.base import Commands, Context, Output, UsageError
+
+if TYPE_CHECKING:
+    from planner.launch import Launch
+
+
+def register(commands: Commands) -> None:
+    """Add `launch`."""
+    parser = commands.add(
+        "launch",
+        launch,
+        help="commands and files that serve a model on a machine",
+        example='breakeven launch qwen3.5-35b-a3b --gpu "H100 SXM" --quant FP8',
+        parents=[workload_parent()],
+    )
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the docker compose file here")
+
+
+def launch(arguments: argparse.Namespace, context: Context) -> Output:
+    """Return what starts the configuration."""
+    from dashboard.commands.inputs import asked
+    from dashboard.commands.size import sized
+    from dashboard.commands.sizing_text import sentence
+    from planner import launch as launching
+
+    question = asked(arguments)
+    sizing = sized(question)
+    ways = launching.launches(sizing)
+    if arguments.output is not None:
+        _write(ways[0], arguments.output)
+        context.tell(f"compose file of {ways[0].engine} written to {arguments.output}")
+    return Output(
+        document=launching.to_document(sizing),
+        headline=sentence(sizing),
+        text=lambda: tables.paragraphs(*(_text(way) for way in ways)),
+        warnings=question.warnings,
+    )
+
+
+def _text(way: "Launch") -> str:
+    compose = f"docker compose:\n\n{way.compose}" if way.compose else ""
+    return tables.paragraphs(
+        f"# {way.engine}, then http://127.0.0.1:{way.port}", way.command, compose, tables.bullets(way.notes)
+    )
+
+
+def _write(way: "Launch", name: str) -> None:
+    if way.compose is None:
+        raise UsageError(f"-o: no image of {way.engine} is published for this device, so there is no file")
+    try:
+        Path(name).write_text(way.compose, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"-o: {name}: {error.strerror}") from error
