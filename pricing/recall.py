@@ -1,0 +1,163 @@
+"""What a provider's own earlier prices say of a new one, at the nearest level that exists."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from planner.rates import RESERVED_TIERS
+from pricing.market import WINDOW, usd_per_whole_gpu
+from pricing.memory import KnownPrice, Origin
+from pricing.offer import Offer, Verdict
+from pricing.regions import region_key
+
+# A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
+INDEPENDENT_AFTER = timedelta(hours=1)
+# Two prices within this share are one: rounding, exchange rates. Source: PROVIDERS 24, "within 2 %".
+SAME_SHARE = 0.02
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """The earlier price that a new one is compared with."""
+
+    level: int  # 1: this very offer .. 4: the same GPU in other sizes
+    what: str  # for people
+    usd_per_gpu_hour: float
+    usd_per_hour: float  # of an instance of this size
+    seen_at: datetime
+
+
+# Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
+_LEVELS: Sequence[tuple[str, Callable[[Offer | KnownPrice], Key]]] = (
+    ("its own last price", lambda one: (one.instance_type, one.gpu_count, _place(one), _term(one))),
+    ("the same instance in other regions", lambda one: (one.instance_type, one.gpu_count)),
+    ("the same GPUs under another name", lambda one: (one.gpu_count,)),
+    ("the same GPU in other sizes", lambda one: ()),
+)
+
+
+class Memory:
+    """
+    The known prices of one provider.
+
+    Args:
+        known: Prices of any providers; those of others and of witnesses are left out.
+        provider: Whose.
+        before: Nothing that was first seen later is remembered: for saved answers replayed late.
+        is_plausible: Whether a bundled price may be leant on; those that people collected hold mistakes too.
+    """
+
+    def __init__(
+        self,
+        known: Iterable[KnownPrice],
+        provider: str,
+        before: datetime,
+        is_plausible: Callable[[KnownPrice], bool] = lambda price: True,
+    ) -> None:
+        self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
+        self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
+        self._counts: dict[str, set[int]] = defaultdict(set)
+        self._middles: dict[Key, tuple[float, datetime]] = {}
+        for price in known:
+            if price.provider != provider or price.witness is not None or price.first_seen_at > before:
+                continue
+            if price.gpu is None or price.usd_per_hour <= 0:
+                continue
+            if price.verdict == Verdict.QUARANTINED:
+                self._waiting[_series(price)].append(price)
+            elif price.verdict == Verdict.VERIFIED and (
+                price.origin != Origin.SNAPSHOT or is_plausible(price)
+            ):
+                self._remember(price)
+
+    def _remember(self, price: KnownPrice) -> None:
+        self._counts[price.instance_type].add(price.gpu_count)
+        own = _series(price)
+        for number, (_, key_of) in enumerate(_LEVELS, start=1):
+            of_level = self._verified[(number, *_device(price), *key_of(price))]
+            if own not in of_level or _is_newer(price, of_level[own]):
+                of_level[own] = price
+
+    def nearest(self, offer: Offer) -> Recollection | None:
+        """Return what is remembered at the first level that exists."""
+        for number in range(1, len(_LEVELS) + 1):
+            found = self.at_level(offer, number)
+            if found is not None:
+                return found
+        return None
+
+    def at_level(self, offer: Offer, number: int) -> Recollection | None:
+        """Return what is remembered at one level: the middle of the newest price of each series."""
+        what, key_of = _LEVELS[number - 1]
+        key = (number, *_device(offer), *key_of(offer))
+        if key not in self._verified:
+            return None
+        if key not in self._middles:
+            self._middles[key] = _middle(self._verified[key].values())
+        middle, seen_at = self._middles[key]
+        return Recollection(
+            level=number,
+            what=what,
+            usd_per_gpu_hour=middle,
+            usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
+            seen_at=seen_at,
+        )
+
+    def was_seen_before(self, offer: Offer, share: float = SAME_SHARE) -> bool:
+        """Whether this price waits in quarantine since an earlier, independent run, the last word on it."""
+        waiting = self._waiting.get(_series(offer), [])
+        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
+        newest = max((price.last_seen_at for price in own.values()), default=None)
+        return any(
+            is_same(price.usd_per_hour, offer.usd_per_hour, share)
+            and price.first_seen_at <= offer.seen_at - INDEPENDENT_AFTER
+            and (newest is None or price.last_seen_at >= newest)
+            for price in waiting
+        )
+
+    def counts_of(self, instance_type: str) -> set[int]:
+        """Return the numbers of GPUs with which an instance of this name is known."""
+        return self._counts.get(instance_type, set())
+
+
+def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime]:
+    """Return the median of the newest prices [USD/GPU-hour], and when the last was seen."""
+    newest = max(price.last_seen_at for price in prices)
+    recent = [usd_per_whole_gpu(price) for price in prices if price.last_seen_at >= newest - WINDOW]
+    return statistics.median(recent), newest
+
+
+def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:
+    """Whether two prices differ by no more than a share of the second."""
+    return abs(float(one) - float(other)) <= share * float(other)
+
+
+def _device(one: Offer | KnownPrice) -> Key:
+    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
+    return (one.gpu, one.tier, fraction is not None, one.gpu_only)
+
+
+def _place(one: Offer | KnownPrice) -> str:
+    return region_key(one.provider, one.region)
+
+
+def _term(one: Offer | KnownPrice) -> str:
+    """Tell commitments of different length apart: the identifier of a series holds it."""
+    if one.tier not in RESERVED_TIERS:
+        return ""
+    return one.id if isinstance(one, Offer) else one.series_id
+
+
+def _series(one: Offer | KnownPrice) -> Key:
+    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
+    where = (_place(one), one.tier, one.gpu_only, _term(one))
+    return (one.instance_type, one.gpu, one.gpu_count, fraction, *where)
+
+
+def _is_newer(one: KnownPrice, other: KnownPrice) -> bool:
+    return (one.last_seen_at, one.first_seen_at) > (other.last_seen_at, other.first_seen_at)

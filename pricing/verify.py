@@ -1,0 +1,162 @@
+"""
+Whether a price can be believed: the rules of `pricing.rules` over all offers of a run.
+
+Pure: the same code runs in production, in tests and in benchmarks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from planner.rates import Tier
+from pricing.market import Market, usd_per_whole_gpu
+from pricing.memory import KnownPrice
+from pricing.offer import Offer, Verdict
+from pricing.provider import ProviderClass
+from pricing.recall import Memory, is_same
+from pricing.regions import region_key
+from pricing.rules import LATELY, RULES, Case, Rule, instance_key, is_plausible, machine_key, told_key
+
+__all__ = ["RULES", "Rule", "is_plausible", "verify"]
+
+
+def verify(
+    offers: Sequence[Offer],
+    known: Sequence[KnownPrice],
+    *,
+    kinds: Mapping[str, ProviderClass],
+    market: Market | None = None,
+    usd_per_unit: Mapping[str, float] | None = None,
+) -> list[Offer]:
+    """
+    Return the offers of one run with their verdicts, in the same order.
+
+    The verdict is the worst of all rules that an offer fails. A rule does not count where the very same price
+    was verified before, or, if it only asks for confirmation, where the price was seen in an earlier
+    independent run or a witness agrees.
+
+    Args:
+        offers: All of one provider's run: they are compared with each other too.
+        known: What the database holds of this provider, and of witnesses that speak of it.
+        kinds: Class of each provider.
+        market: Levels of all providers' prices; made of `known` where it is left out.
+        usd_per_unit: Exchange rates by currency, to notice a price in the wrong one.
+    """
+    market = Market(known, kinds) if market is None else market
+    groups: dict[tuple[str, str | None], list[Offer]] = defaultdict(list)
+    for offer in offers:
+        groups[offer.provider, offer.witness].append(offer)
+    judged: dict[int, Offer] = {}
+    for (provider, witness), group in groups.items():
+        case = _case(provider, group, known, kinds, market, usd_per_unit or {})
+        rules = RULES if witness is None else [rule for rule in RULES if rule.name in _WITNESS_RULES]
+        judged.update((id(offer), _judge(offer, case, rules)) for offer in group)
+    return [judged[id(offer)] for offer in offers]
+
+
+# Witnesses are never ranked; they need to be read right, not to be confirmed.
+_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "named-twice"})
+
+
+def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
+    is_own_price: bool | None = None
+    is_confirmed: bool | None = None
+    reasons: list[str] = []
+    verdict = Verdict.VERIFIED
+    for rule in rules:
+        reason = rule.check(offer, case)
+        if reason is None:
+            continue
+        if rule.yields_to_own_price:
+            is_own_price = case.is_own_price(offer) if is_own_price is None else is_own_price
+            if is_own_price:
+                continue
+        if rule.is_confirmable:
+            is_confirmed = case.is_confirmed(offer) if is_confirmed is None else is_confirmed
+            if is_confirmed:
+                continue
+        reasons.append(reason)
+        verdict = rule.verdict
+        if rule.is_final:
+            break
+    return replace(offer, verdict=verdict, reasons=tuple(reasons))
+
+
+def _case(
+    provider: str,
+    offers: Sequence[Offer],
+    known: Sequence[KnownPrice],
+    kinds: Mapping[str, ProviderClass],
+    market: Market,
+    usd_per_unit: Mapping[str, float],
+) -> Case:
+    """Gather what is known and what the offers of a run say about each other."""
+    memory = Memory(
+        known,
+        provider,
+        before=max(offer.seen_at for offer in offers),
+        is_plausible=lambda price: is_plausible(price, market, kinds),
+    )
+    witnesses: dict[tuple[object, ...], list[KnownPrice]] = defaultdict(list)
+    for price in known:
+        if price.witness is not None and price.provider == provider and price.usd_per_hour > 0:
+            witnesses[told_key(price)].append(price)
+    sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)
+    beside: dict[tuple[object, ...], dict[Tier, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
+    prices: dict[str, set[Decimal]] = defaultdict(set)
+    counts: dict[str, set[int]] = defaultdict(set)
+    for offer in offers:
+        if offer.gpu is None or not offer.usd_per_hour.is_finite() or offer.usd_per_hour <= 0:
+            continue
+        prices[offer.id].add(offer.usd_per_hour)
+        beside[instance_key(offer)][offer.tier].append(offer.usd_per_hour)
+        counts[offer.instance_type].add(offer.gpu_count)
+        if offer.gpu_fraction is None:
+            each = usd_per_whole_gpu(offer)
+            low, high = sizes[machine_key(offer)].get(offer.gpu_count, (each, each))
+            sizes[machine_key(offer)][offer.gpu_count] = (min(low, each), max(high, each))
+    return Case(
+        kind=kinds.get(provider, ProviderClass.NEOCLOUD),
+        memory=memory,
+        market=market,
+        usd_per_unit=usd_per_unit,
+        witnesses=witnesses,
+        sizes=sizes,
+        beside=beside,
+        counts=counts,
+        twice={key: found for key, found in prices.items() if len(found) > 1},
+        exchanged=_exchanged(offers, memory),
+    )
+
+
+def _exchanged(offers: Iterable[Offer], memory: Memory) -> frozenset[int]:
+    """
+    Return the id() of offers that took over the price that another changed offer had lately.
+
+    One alone may be chance; two, and a third of all that changed, are names and prices out of step.
+    """
+    changed: list[tuple[Offer, float]] = []
+    for offer in offers:
+        is_price = offer.gpu is not None and offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
+        known = memory.nearest(offer) if is_price else None
+        if known is None or known.level not in {1, 3} or known.seen_at < offer.seen_at - LATELY:
+            continue
+        if not is_same(offer.usd_per_hour, known.usd_per_hour):
+            changed.append((offer, known.usd_per_hour))
+    before: dict[int, set[tuple[object, ...]]] = defaultdict(set)
+    for offer, price in changed:
+        before[round(price * 1e6)].add(_product(offer))
+    found = [
+        id(offer)
+        for offer, _ in changed
+        if before.get(round(float(offer.usd_per_hour) * 1e6), set()) - {_product(offer)}
+    ]
+    is_pattern = len(found) >= 2 and len(found) * 3 >= len(changed)
+    return frozenset(found) if is_pattern else frozenset()
+
+
+def _product(offer: Offer) -> tuple[object, ...]:
+    """Return what is sold and where."""
+    place = region_key(offer.provider, offer.region)
+    return (offer.gpu, offer.gpu_count, offer.gpu_fraction, offer.tier, place)
