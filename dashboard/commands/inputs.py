@@ -4,7 +4,7 @@ import argparse
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     machine = None
     if scenario.gpu is not None:
         machine = machine_named(scenario.gpu, scenario.gpus or 1, warnings)
+        scenario = replace(scenario, gpu=machine.gpu.name)
     return Asked(
         scenario=scenario,
         model=match.model,

@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard import tables
+from planner.money import Money
 
+KINDS = {
+    "best_single_gpu": "one GPU",
+    "best_multi_gpu": "several GPUs",
+    "best_value": "best value",
+    "unified_memory": "unified memory",
+    "cheapest_cloud": "cheapest cloud",
+}
+REASONS_SHOWN = 12
 HEADERS = (
     "#",
     "option",
@@ -25,11 +34,11 @@ TEXT_COLUMNS = (1, 2, 3, 4, 11, 12)
 Option = Mapping[str, Any]
 
 
-def options_table(options: Sequence[Option], limit: int, currency: str = "USD") -> str:
+def options_table(options: Sequence[Option], limit: int, money: Money) -> str:
     """Return the ranked options, the first ones where a limit is given."""
     shown = options[: limit or None]
-    rows = [_row(number, option) for number, option in enumerate(shown, start=1)]
-    headers = [header.format(c=currency) for header in HEADERS]
+    rows = [_row(number, option, money) for number, option in enumerate(shown, start=1)]
+    headers = [header.format(c=money.currency) for header in HEADERS]
     hidden = len(options) - len(shown)
     more = f"{hidden} more: --limit 0 shows all, `breakeven export` writes them" if hidden else ""
     return tables.paragraphs(tables.table(headers, rows, left=TEXT_COLUMNS), more)
@@ -43,13 +52,34 @@ def left_out(excluded: Sequence[Mapping[str, Any]], limit: int) -> str:
     for entry in excluded:
         by_reason.setdefault(str(entry["why"]), []).append(str(entry["what"]))
     lines = [f"{_some(names)}: {why}" for why, names in by_reason.items()]
-    shown = lines[: limit or None]
+    shown = lines[:REASONS_SHOWN] if limit else lines
     if len(lines) > len(shown):
-        shown.append(f"and {len(lines) - len(shown)} further reasons: --limit 0 shows all")
+        shown = [*shown, f"and {len(lines) - len(shown)} further reasons: --limit 0 shows all"]
     return f"Left out ({len(excluded)}):\n{tables.bullets(shown)}"
 
 
-def _row(number: int, option: Option) -> tuple[object, ...]:
+def recommended(choices: Mapping[str, Any], money: Money) -> str:
+    """Return the hardware recommended by kind, with its price; kinds that none holds are left out."""
+    rows = [(KINDS[kind], _choice(choice, money)) for kind, choice in choices.items() if choice is not None]
+    return f"Hardware that holds it:\n{tables.pairs(rows)}" if rows else ""
+
+
+def _choice(choice: Mapping[str, Any], money: Money) -> str:
+    if choice["usd_per_hour"] is not None:
+        price = f"{money.exact(float(choice['usd_per_hour']))}/h from {choice['provider']}"
+    elif choice["usd"] is not None:
+        price = f"{money.text(choice['usd'])} to buy, host included"
+    else:
+        price = "no price known"
+    speed = tables.starred(tables.tokens_per_s(choice["decode_tokens_per_s"]))
+    day = f", {str(choice['as_of'])[:10]}" if choice["as_of"] else ""
+    return f"{choice['name']}: {price}{day}" + (f", {speed} tok/s" if speed else "")
+
+
+def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
+    def paid(usd: float | str | None) -> str | None:
+        return None if usd is None else tables.money(money.amount(float(usd)))
+
     estimate = option["speed_source"] == "estimated"
     price = option["price"] or {}
     return (
@@ -58,9 +88,9 @@ def _row(number: int, option: Option) -> tuple[object, ...]:
         option["provider"],
         tables.shortened(option["region"], 18),
         option["tier"],
-        tables.money(option["usd_per_hour"]),
-        tables.money(option["usd_per_month"]),
-        tables.starred(tables.money(option["usd_per_million_tokens"]), estimate),
+        paid(option["usd_per_hour"]),
+        paid(option["usd_per_month"]),
+        tables.starred(paid(option["usd_per_million_tokens"]), estimate),
         tables.starred(tables.tokens_per_s(option["decode_tokens_per_s"]), estimate),
         tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimate),
         _payback(option),

@@ -1,0 +1,153 @@
+"""`plan`, `export`: every way to serve a model, priced and ranked, shown or written to a file."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dashboard import tables
+from dashboard.commands.arguments import count, terms_parent, workload_parent
+from dashboard.commands.base import Commands, Context, Output, UsageError
+
+if TYPE_CHECKING:
+    from dashboard.commands.inputs import Asked
+    from planner.compare import Plan
+
+ROWS_SHOWN = 20
+HOME = "http://127.0.0.1:8501"  # where `breakeven dashboard` serves unless told otherwise
+
+
+def register(commands: Commands) -> None:
+    """Add `plan`."""
+    parser = commands.add(
+        "plan",
+        run,
+        help="every way to serve a model - rent, buy, API - priced and ranked, with break-even",
+        example="breakeven plan qwen3-coder-480b-a35b --hours-per-day 8",
+        parents=[workload_parent(), terms_parent()],
+    )
+    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add = parser.add_argument_group("output").add_argument
+    add("--explain", metavar="N", type=count, help="show option N's every figure: formula, numbers, sources")
+    add("--assumptions", action="store_true", help="list every assumption: value, unit, range, source")
+    add("--url", action="store_true", help="print the address of this plan in the dashboard, and no plan")
+    add("--save-scenario", metavar="FILE", help="also write the options to a scenario file (TOML)")
+    add("--limit", metavar="N", type=count, default=ROWS_SHOWN, help=f"options shown ({ROWS_SHOWN}; 0: all)")
+
+
+def run(arguments: argparse.Namespace, context: Context) -> Output:
+    """Plan, or answer one of the questions about a plan."""
+    from dashboard.commands.inputs import asked
+
+    if arguments.assumptions:
+        return _assumptions(arguments)
+    question = asked(arguments)
+    if arguments.save_scenario is not None:
+        _save(question, arguments.save_scenario)
+        context.tell(f"scenario written to {arguments.save_scenario}")
+    if arguments.url:
+        return _address(question)
+    plan = planned(question, context)
+    if arguments.explain is not None:
+        return _explained(plan, arguments.explain, question.warnings)
+    return Output(
+        document=plan.to_document(),
+        headline=plan.verdict,
+        text=lambda: _text(plan, arguments.limit),
+        warnings=question.warnings,
+    )
+
+
+def planned(question: "Asked", context: Context) -> "Plan":
+    """Return the plan at today's prices, or those of the day that was asked for."""
+    from dashboard.commands.storage import open_store
+    from planner.compare import plan
+    from planner.options import Excluded
+
+    scenario = question.scenario
+    market: dict[str, Any] = {
+        "now": context.clock(),
+        "as_of": scenario.as_of,
+        "max_age_days": scenario.max_price_age,
+        "provider": scenario.provider or None,
+    }
+    with open_store(context) as store:
+        rates, left_out = store.rates(**market), store.left_out(**market)
+    return plan(
+        scenario,
+        rates,
+        model=question.model,
+        measurement=question.measured,
+        left_out=[Excluded(what=entry.what, why=entry.why) for entry in left_out],
+    )
+
+
+def _text(plan: "Plan", limit: int) -> str:
+    from dashboard.commands.plan_text import left_out, options_table, recommended
+
+    document = plan.to_document()
+    return tables.paragraphs(
+        options_table(document["options"], limit, plan.money),
+        recommended(document["recommended"], plan.money),
+        tables.bullets(plan.notes),
+        left_out(document["excluded"], limit),
+        f"{tables.ESTIMATE_NOTE}. `--explain N` shows how the figures of option N came about.",
+    )
+
+
+def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
+    explanation = plan.explain(number)
+    option = explanation.option
+    what = f"{number}. {option.name}" + (f" from {option.provider_title}" if option.provider_title else "")
+
+    def text() -> str:
+        parts = []
+        for figure in explanation.figures:
+            value = tables.starred(tables.money(figure.value), figure.is_estimate) or "unknown"
+            lines = [f"{figure.name}: {value} {figure.unit}", f"  {figure.formula}"]
+            lines += [f"  {figure.numbers}"] if figure.numbers else []
+            lines += [f"  source: {figure.source}"] if figure.source else []
+            parts.append("\n".join(lines))
+        return tables.paragraphs(*parts, tables.bullets(option.notes), tables.ESTIMATE_NOTE)
+
+    return Output(document=explanation.to_document(), headline=what, text=text, warnings=warnings)
+
+
+def _assumptions(arguments: argparse.Namespace) -> Output:
+    from planner.assumptions import assumptions_document, parse_settings
+
+    document = assumptions_document(
+        getattr(arguments, "owner", "office"), parse_settings(getattr(arguments, "set", None) or ())
+    )
+    rows: Any = document["assumptions"]
+    headers = ("assumption", "value", "unit", "range", "from", "set by", "source")
+
+    def text() -> str:
+        cells = [
+            (
+                row["name"],
+                tables.significant(row["value"], 4) if row["value"] is not None else "by machine",
+                row["unit"],
+                f"{row['low']:g} - {row['high']:g}",
+                row["origin"],
+                row["set_by"],
+                tables.shortened(row["source"], 60),
+            )
+            for row in rows
+        ]
+        return tables.table(headers, cells, left=(0, 2, 3, 4, 5, 6))
+
+    return Output(document=document, text=text)
+
+
+def _address(question: "Asked") -> Output:
+    from dashboard.state import permalink
+
+    url = f"{HOME}{permalink(question.scenario)}"
+    return Output(document={"schema": "breakeven.url/1", "url": url}, text=url, warnings=question.warnings)
+
+
+def _save(question: "Asked", name: str) -> None:
+    try:
+        Path(name).write_text(question.scenario.to_toml(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--save-scenario: {name}: {error.strerror}") from error
