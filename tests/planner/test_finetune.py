@@ -1,0 +1,135 @@
+import json
+
+import pytest
+
+from planner.errors import InvalidScenario
+from planner.finetune import (
+    Optimizer,
+    Training,
+    Tuning,
+    activation_bytes,
+    adapter_width,
+    holders,
+    memory,
+    simple_memory,
+    to_document,
+)
+from planner.gpus import all_gpus
+from planner.models import all_models
+from planner.units import GIB
+
+QWEN_480B = all_models()["qwen3-coder-480b-a35b"]
+LLAMA_8B = all_models()["llama-3.1-8b-instruct"]
+
+
+@pytest.mark.parametrize(
+    ("tuning", "weights", "training", "buffers", "total"),
+    [
+        (Tuning.QLORA, 271.39, 4.9, 1.14, 277.43),
+        (Tuning.LORA, 894.07, 7.7, 1.52, 903.29),
+        (Tuning.FULL, 894.07, 2771.62, 2.69, 3668.38),
+    ],
+)
+def test_simple_method_gives_the_page(tuning, weights, training, buffers, total):
+    found = simple_memory(QWEN_480B, tuning)
+    assert found.weights_bytes / GIB == pytest.approx(weights, abs=0.005)
+    assert found.training_bytes / GIB == pytest.approx(training, abs=0.03)
+    assert found.activation_bytes / GIB == pytest.approx(buffers)
+    assert found.total_bytes / GIB == pytest.approx(total, abs=0.03)
+
+
+def test_simple_full_fine_tuning_is_4_10_times_the_weights_and_buffers():
+    found = simple_memory(QWEN_480B, Tuning.FULL)
+    assert (found.total_bytes - 2.69 * GIB) / found.weights_bytes == pytest.approx(4.10)
+    assert found.total_bytes / GIB == pytest.approx(3668.38, abs=0.005)
+
+
+def test_adapters_of_llama_3_1_8b_as_worked_in_the_methodology():
+    # A layer: q 4096 + 4096, k and v 4096 + 1024 each, o 4096 + 4096; three of 4096 + 14336; 32 layers.
+    per_layer = 8192 + 2 * 5120 + 8192 + 3 * 18432
+    assert adapter_width(LLAMA_8B) == 32 * per_layer == 2_621_440
+    # Rank 16 makes 41.9 million, as PEFT prints for all linear layers of this model.
+    found = memory(LLAMA_8B, Tuning.LORA, Training(rank=16))
+    assert found.trained_params == 41_943_040
+    assert found.training_bytes == 41_943_040 * 16
+
+
+def test_activations_of_llama_3_1_8b_as_worked_in_the_methodology():
+    # 2,048 x (2 x 4,096 x 32 + 34 x 4,096 + 10 x 128,256) B
+    assert activation_bytes(LLAMA_8B, Training()) == 2048 * (262_144 + 139_264 + 1_282_560)
+    # without checkpoints 2,048 x (34 x 4,096 x 32 + 10 x 128,256) B
+    whole = activation_bytes(LLAMA_8B, Training(is_checkpointed=False))
+    assert whole == 2048 * (4_456_448 + 1_282_560)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "bytes_per_param"),
+    [(Optimizer.MIXED, 16), (Optimizer.PURE_BF16, 8), (Optimizer.EIGHT_BIT, 6)],
+)
+def test_full_fine_tuning_by_optimizer(optimizer, bytes_per_param):
+    found = memory(LLAMA_8B, Tuning.FULL, Training(optimizer=optimizer))
+    assert found.weights_bytes + found.training_bytes == pytest.approx(bytes_per_param * LLAMA_8B.main_params)
+
+
+def test_a_4_bit_base_keeps_embeddings_in_16_bit():
+    found = memory(LLAMA_8B, Tuning.QLORA)
+    assert found.weights_bytes == pytest.approx(6_979_588_096 * 4.127 / 8 + 1_050_673_152 * 2)
+
+
+def test_methods_are_ordered_by_what_they_need():
+    for model in all_models().values():
+        qlora, lora, full = (memory(model, tuning).total_bytes for tuning in Tuning)
+        assert qlora < lora < full, model.id
+
+
+def test_memory_grows_with_sequence_batch_and_rank():
+    base = memory(LLAMA_8B, Tuning.LORA).total_bytes
+    for more in (Training(sequence_tokens=4096), Training(batch=2), Training(rank=64), Training(gpu_count=2)):
+        assert memory(LLAMA_8B, Tuning.LORA, more).total_bytes > base
+
+
+def test_shards_need_less_on_each_gpu():
+    one, eight = (memory(LLAMA_8B, Tuning.FULL, Training(gpu_count=n)).total_bytes / n for n in (1, 8))
+    assert eight < one / 4
+
+
+@pytest.mark.parametrize("field", ["sequence_tokens", "batch", "rank", "gpu_count"])
+def test_nothing_below_one_can_be_trained(field):
+    with pytest.raises(InvalidScenario, match=field):
+        Training(**{field: 0})
+
+
+def test_holders_hold_and_one_gpu_fewer_does_not():
+    h100, h200 = all_gpus()["H100 SXM"], all_gpus()["H200 SXM"]
+    found = holders(LLAMA_8B, Tuning.FULL, gpus=[h100, h200])
+    # 8.03e9 x 16 B = 119.7 GiB and 4.7 GiB beside: one H200 (139.9), two H100 (79.2 each)
+    assert [(holder.gpu, holder.gpu_count) for holder in found] == [("H200 SXM", 1), ("H100 SXM", 2)]
+    assert all(holder.needed_bytes <= holder.usable_bytes for holder in found)
+
+
+def test_nothing_holds_full_fine_tuning_of_480_billion_parameters_on_eight_gpus():
+    assert holders(QWEN_480B, Tuning.FULL) == []
+
+
+def test_document_shows_both_methods_and_the_machines():
+    document = json.loads(json.dumps(to_document(QWEN_480B), allow_nan=False))
+    assert document["schema"] == "breakeven.finetune/1"
+    assert [row["tuning"] for row in document["rows"]] == ["qlora", "lora", "full"]
+    full = document["rows"][2]
+    assert full["simple"]["total_gib"] == pytest.approx(3668.38, abs=0.005)
+    assert full["physical"]["total_gib"] == pytest.approx(7161, rel=0.01)
+    assert document["rows"][0]["simple"]["machines"][0]["gpu_count"] == 1
+    # the page recommends two B200 for QLoRA and eight H200 for LoRA
+    machines = {
+        row["tuning"]: {machine["gpu"]: machine["gpu_count"] for machine in row["simple"]["machines"]}
+        for row in document["rows"]
+    }
+    assert machines["qlora"]["B200"] == 2
+    assert machines["lora"]["H200 SXM"] == 8
+
+
+def test_every_model_can_be_tuned():
+    for model in all_models().values():
+        assert adapter_width(model) > 0
+        for tuning in Tuning:
+            assert memory(model, tuning).total_bytes > 0
