@@ -5,6 +5,7 @@ Every function answers None where it never does; nothing negative or infinite is
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +17,40 @@ from planner.units import DAYS_PER_MONTH, TOKENS_PER_PRICE
 MAX_MONTHS = 240
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonthlyCosts:
+    """What renting and owning cost in the first month, and how the prices move after it."""
+
+    rent_usd: float  # [USD/month]
+    running_usd: float  # of the owned machine, energy included, without capital [USD/month]
+    energy_usd: float = 0.0  # the part of it that follows the electricity price [USD/month]
+    rent_change_per_year: float = 0.0  # [fraction/year]
+    electricity_change_per_year: float = 0.0  # [fraction/year]
+
+    def __post_init__(self) -> None:
+        _check(rent=self.rent_usd, running=self.running_usd, energy=self.energy_usd)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every month costs the same."""
+        return self.rent_change_per_year == 0.0 and self.electricity_change_per_year == 0.0
+
+    def rent(self, months: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rent paid after each of these months, shape (n,). [USD]"""
+        return cumulative_usd(self.rent_usd, months, self.rent_change_per_year)
+
+    def own(self, capex_usd: float, months: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Money spent on the owned machine after each of these months, before a sale, shape (n,). [USD]"""
+        energy = cumulative_usd(self.energy_usd, months, self.electricity_change_per_year)
+        other = cumulative_usd(self.running_usd - self.energy_usd, months)
+        return capex_usd + other + energy
+
+
 def break_even_months(
     capex_usd: float, rent_usd_per_month: float, running_usd_per_month: float
 ) -> float | None:
     """
-    Months after which the rent saved has paid the price, without selling the machine.
+    Months after which the rent saved has paid the price, without selling the machine; prices are flat.
 
     Args:
         capex_usd: What is paid at the start. [USD]
@@ -36,7 +66,7 @@ def break_even_months(
     Source:
         docs/methodology.md, "Break-even".
     """
-    _check(capex_usd=capex_usd, rent=rent_usd_per_month, running=running_usd_per_month)
+    _check(capex=capex_usd, rent=rent_usd_per_month, running=running_usd_per_month)
     saving = rent_usd_per_month - running_usd_per_month
     if capex_usd == 0.0:
         return 0.0 if saving >= 0.0 else None
@@ -44,27 +74,36 @@ def break_even_months(
     return months if math.isfinite(months) else None
 
 
+def break_even_months_moving(capex_usd: float, costs: MonthlyCosts) -> float | None:
+    """
+    Return the same where rents or electricity move: the first time within twenty years.
+
+    Source:
+        docs/methodology.md, "Break-even".
+    """
+    if costs.is_flat or capex_usd == 0.0:
+        return break_even_months(capex_usd, costs.rent_usd, costs.running_usd)
+    months = np.arange(MAX_MONTHS + 1, dtype=float)
+    return first_crossing(months, costs.own(capex_usd, months), costs.rent(months))
+
+
 def break_even_months_with_resale(
     capex_usd: float,
-    rent_usd_per_month: float,
-    running_usd_per_month: float,
+    costs: MonthlyCosts,
     *,
     machine_usd: float,
     resale_floor: float,
     resale_decay_per_year: float,
-    rent_change_per_year: float = 0.0,
 ) -> float | None:
     """
     Months after which buying, and then selling, has cost no more than renting so long.
 
     Args:
         capex_usd: What is paid at the start. [USD]
-        rent_usd_per_month: The rental today. [USD/month]
-        running_usd_per_month: Without capital. [USD/month]
+        costs: Of renting and of running.
         machine_usd: The part of capex that sells again. [USD]
         resale_floor: Of the resale curve. [fraction]
         resale_decay_per_year: Of the resale curve. [1/year]
-        rent_change_per_year: Of the rental price. [fraction/year]
 
     Returns:
         Months, the first time; None where it does not happen within twenty years.
@@ -74,19 +113,21 @@ def break_even_months_with_resale(
     """
     months = np.arange(MAX_MONTHS + 1, dtype=float)
     kept = resale_floor + (1.0 - resale_floor) * np.exp(-resale_decay_per_year * months / 12.0)
-    own = cumulative_own_usd(capex_usd, running_usd_per_month, months) - machine_usd * kept
-    own[0] = capex_usd - machine_usd * kept[0]
-    return first_crossing(months, own, cumulative_rent_usd(rent_usd_per_month, months, rent_change_per_year))
+    own = costs.own(capex_usd, months) - machine_usd * kept
+    later = slice(1, None)  # selling on the first day is no use
+    if machine_usd == 0.0:
+        later = slice(0, None)
+    return first_crossing(months[later], own[later], costs.rent(months)[later])
 
 
-def cumulative_rent_usd(
+def cumulative_usd(
     usd_per_month: float, months: NDArray[np.float64], change_per_year: float = 0.0
 ) -> NDArray[np.float64]:
     """
-    Rent paid after each of these months; the price moves month by month.
+    Money paid after each of these months, at a price that moves month by month.
 
     Args:
-        usd_per_month: The rent of the first month. [USD/month]
+        usd_per_month: In the first month. [USD/month]
         months: Times since the start, whole or broken, shape (n,). [months]
         change_per_year: Of the price. [fraction/year]
 
@@ -97,23 +138,13 @@ def cumulative_rent_usd(
         docs/methodology.md, "Break-even".
     """
     if change_per_year == 0.0:
-        return usd_per_month * months
+        flat: NDArray[np.float64] = usd_per_month * months
+        return flat
     growth = (1.0 + change_per_year) ** (1.0 / 12.0)
     whole = np.floor(months)
-    paid: NDArray[np.float64] = (growth**whole - 1.0) / (growth - 1.0)
-    return usd_per_month * (paid + (months - whole) * growth**whole)
-
-
-def cumulative_own_usd(
-    capex_usd: float, running_usd_per_month: float, months: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """
-    Money spent on an owned machine after each of these months, before it is sold.
-
-    Returns:
-        Sums, shape (n,). [USD]
-    """
-    return capex_usd + running_usd_per_month * months
+    paid = (growth**whole - 1.0) / (growth - 1.0)
+    moved: NDArray[np.float64] = usd_per_month * (paid + (months - whole) * growth**whole)
+    return moved
 
 
 def first_crossing(

@@ -1,0 +1,368 @@
+"""The plan: every way to serve a model - rent, buy, API - priced and ranked, with break-even and verdict."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from planner.assumptions import Assumptions
+from planner.breakeven import cumulative_usd, first_crossing
+from planner.calling import api_options
+from planner.choice import best_machine, cheapest, cheapest_rental
+from planner.errors import InvalidScenario, UnknownName
+from planner.explain import Explanation, explain
+from planner.gpus import all_gpus, find_gpu
+from planner.measured import Measurement, measurement_of
+from planner.models import Model, find_model
+from planner.money import Money
+from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed
+from planner.options import BuyBasis, Excluded, Kind, Option, RentBasis, names_text, ranked
+from planner.owning import Shop, Terms, buy_options, monthly_costs, read_shop
+from planner.quants import QuantFormat, find_quant
+from planner.rates import Rate
+from planner.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
+from planner.remarks import remarks
+from planner.renting import Market, read_market, rent_options
+from planner.scenario import DEFAULT_QUANT, Owned, Scenario
+from planner.tariffs import find_tariff
+from planner.verdict import verdict
+
+PLAN_SCHEMA = "breakeven.plan/1"
+# Machines on offer end at 16 GPUs; what would need more is counted, not listed.
+MOST_GPUS_NAMED = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """Cumulative cost of the ways to serve, month by month, for the crossing chart."""
+
+    months: tuple[float, ...]
+    rent_usd: tuple[float, ...] | None
+    own_usd: tuple[float, ...] | None
+    api_usd: tuple[float, ...] | None
+    rent_name: str | None
+    own_name: str | None
+    api_name: str | None
+    break_even_months: float | None  # None: never within the chart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostByHours:
+    """Monthly cost against daily use, rented by the hour and owned."""
+
+    hours_per_day: tuple[float, ...]
+    rent_usd_per_month: tuple[float, ...] | None
+    own_usd_per_month: tuple[float, ...] | None
+    rent_name: str | None
+    own_name: str | None
+    break_even_hours_per_day: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The answer to one question."""
+
+    scenario: Scenario
+    model: Model
+    quant: QuantFormat
+    verdict: str
+    options: tuple[Option, ...]
+    excluded: tuple[Excluded, ...]
+    recommended: Recommended
+    notes: tuple[str, ...]
+    money: Money
+    assumptions: Assumptions = field(repr=False)
+
+    def to_document(self) -> dict[str, object]:
+        """Return the plan as `breakeven.plan/1`."""
+        return {
+            "schema": PLAN_SCHEMA,
+            "scenario": self.scenario.to_document(),
+            "verdict": self.verdict,
+            "options": [option.to_document() for option in self.options],
+            "excluded": [entry.to_document() for entry in self.excluded],
+            "recommended": self.recommended.to_document(),
+            "notes": list(self.notes),
+        }
+
+    def explain(self, number: int) -> Explanation:
+        """
+        Return how every figure of an option came about.
+
+        Args:
+            number: Its place in the ranking, from 1.
+
+        Raises:
+            InvalidScenario: if there is no such option.
+        """
+        if not 1 <= number <= len(self.options):
+            allowed = (
+                f"the number of an option, 1 to {len(self.options)}"
+                if self.options
+                else "no number: none serves"
+            )
+            raise InvalidScenario("explain", number, allowed)
+        return explain(number, self.options[number - 1], self.assumptions)
+
+    @property
+    def rental(self) -> Option | None:
+        """The cheapest rental that a service can rest on."""
+        return cheapest_rental(self.options, self.scenario) or cheapest_rental(
+            self.options, self.scenario, may_be_slow=True
+        )
+
+    @property
+    def purchase(self) -> Option | None:
+        """The cheapest machine to buy, or owned already."""
+        return cheapest(self.options, Kind.BUY) or cheapest(self.options, Kind.BUY, may_be_slow=True)
+
+    @property
+    def api(self) -> Option | None:
+        """The cheapest API."""
+        return cheapest(self.options, Kind.API)
+
+    @property
+    def newest_price_at(self) -> str | None:
+        """Time of the newest price among the options, as its source states it."""
+        times = [option.price.seen_at for option in self.options if option.price.seen_at]
+        return max(times, default=None)
+
+    def crossing(self, purchase: Option | None = None, rental: Option | None = None) -> Crossing:
+        """
+        Return the cumulative cost of owning and renting up to the end of the term.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+            rental: The rental; the one that the purchase is compared with, else the plan's, where None.
+        """
+        own = purchase or self.purchase
+        basis = own.basis if own is not None and isinstance(own.basis, BuyBasis) else None
+        rent = rental or (basis.against if basis else None) or self.rental
+        api = self.api
+        term = float(basis.ownership.term_years) if basis else self.assumptions["term_years"]
+        months = np.arange(int(np.ceil(term * 12.0)) + 1, dtype=float)
+        rent_usd = own_usd = api_usd = meets = None
+        if rent is not None and rent.usd_per_month is not None:
+            rent_usd = cumulative_usd(rent.usd_per_month, months, self.assumptions["rent_change_per_year"])
+        if own is not None and basis is not None:
+            costs = monthly_costs(basis.cost, rent or own, self.assumptions)
+            if costs is not None:
+                own_usd = costs.own(float(basis.cost.capex_usd), months)
+        if api is not None and api.usd_per_month is not None:
+            api_usd = cumulative_usd(api.usd_per_month, months, self.assumptions["api_change_per_year"])
+        if own_usd is not None and rent_usd is not None:
+            meets = first_crossing(months, own_usd, rent_usd)
+        return Crossing(
+            months=tuple(months.tolist()),
+            rent_usd=None if rent_usd is None else tuple(rent_usd.tolist()),
+            own_usd=None if own_usd is None else tuple(own_usd.tolist()),
+            api_usd=None if api_usd is None else tuple(api_usd.tolist()),
+            rent_name=None if rent is None else f"rent {rent.name} ({rent.provider_title})",
+            own_name=None if own is None else f"{'use' if own.is_own else 'buy'} {own.name}",
+            api_name=None if api is None else f"API ({api.provider_title})",
+            break_even_months=meets,
+        )
+
+    def cost_by_hours(self, purchase: Option | None = None, rental: Option | None = None) -> CostByHours:
+        """
+        Return what a month costs against the hours of use a day, owned and rented by the hour.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+            rental: A rental paid by use; the one that the purchase is compared with where None.
+        """
+        own = purchase or self.purchase
+        basis = own.basis if own is not None and isinstance(own.basis, BuyBasis) else None
+        rent = rental or (basis.against_hourly if basis else None)
+        rent = rent or cheapest_rental(self.options, self.scenario, by_use=True)
+        hours = np.linspace(0.0, 24.0, 49)
+        used = hours * self.scenario.days_per_month
+        rent_usd = own_usd = None
+        if rent is not None and rent.usd_per_hour is not None:
+            rent_usd = float(rent.usd_per_hour) * rent.replicas * used
+            cap = rent.basis.rate.usd_per_month_cap if isinstance(rent.basis, RentBasis) else None
+            if cap is not None:
+                rent_usd = np.minimum(rent_usd, cap * rent.replicas)
+        if basis is not None:
+            own_usd = basis.own_fixed_usd_per_month + basis.own_usd_per_hour * used
+        return CostByHours(
+            hours_per_day=tuple(hours.tolist()),
+            rent_usd_per_month=None if rent_usd is None else tuple(rent_usd.tolist()),
+            own_usd_per_month=None if own_usd is None else tuple(own_usd.tolist()),
+            rent_name=None if rent is None else f"rent {rent.name} ({rent.provider_title})",
+            own_name=None if own is None else f"{'use' if own.is_own else 'buy'} {own.name}",
+            break_even_hours_per_day=None if own is None else own.break_even_hours_per_day,
+        )
+
+
+def plan(
+    scenario: Scenario,
+    rates: Sequence[Rate],
+    *,
+    model: Model | None = None,
+    measurement: Measurement | None = None,
+    left_out: Iterable[Excluded] = (),
+) -> Plan:
+    """
+    Return every way to serve a model, priced and ranked.
+
+    Args:
+        scenario: What is asked.
+        rates: Rental prices of whole machines.
+        model: The model, where it is none of the catalogue.
+        measurement: A speed measured elsewhere; else the one that the scenario's options state.
+        left_out: What the caller has left out of the rates already: slices, ambiguous names, quarantine.
+
+    Raises:
+        UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
+        InvalidScenario: if options contradict each other.
+    """
+    model, quant, scenario, naming = _named(scenario, model)
+    assumptions, money, demand = scenario.assumptions, Money.of(scenario.currency), Demand.of(scenario)
+    gpus = all_gpus()
+    gpu, own = _device(scenario.gpu, naming), _owned(scenario.own, naming)
+    measured = measurement or measurement_of(scenario)
+    tariff, tariff_notes = _tariff(scenario)
+    fleet = Fleet(workload=scenario.workload(model, quant), demand=demand, gpus=gpus, measurement=measured)
+
+    market = read_market(scenario, rates, gpus, gpu, assumptions)
+    shop = read_shop(scenario, gpus, gpu, own, assumptions)
+    to_recommend = candidates_to_buy(assumptions)
+    fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
+
+    rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
+    terms = _terms(scenario, assumptions, tariff, rentals)
+    purchases, not_bought = buy_options(shop, fleet, terms)
+    machines = ranked([*rentals, *purchases])
+    apis, not_called = api_options(scenario, model, _api_tokens(scenario, demand, machines), assumptions)
+    options = ranked([*machines, *apis])
+    excluded = (
+        *_refused(market, shop, fleet),
+        *not_rented,
+        *not_bought,
+        *not_called,
+        *left_out,
+    )
+    return Plan(
+        scenario=scenario,
+        model=model,
+        quant=quant,
+        verdict=verdict(scenario, model.name, options, excluded, money),
+        options=options,
+        excluded=excluded,
+        recommended=recommend_from(
+            fleet.sizings,
+            cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
+            assumptions,
+            scenario.min_tokens_per_s_per_user,
+        ),
+        notes=(*naming, *remarks(scenario, options, assumptions, money, measured), *tariff_notes),
+        money=money,
+        assumptions=assumptions,
+    )
+
+
+def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat, Scenario, list[str]]:
+    """Return the records that the names stand for; a name of a quantised copy brings its format along."""
+    naming: list[str] = []
+    if model is None:
+        match = find_model(scenario.model)
+        model = match.model
+        if match.quant is not None and scenario.quant == DEFAULT_QUANT and match.quant != DEFAULT_QUANT:
+            scenario = replace(scenario, quant=match.quant)
+            naming.append(f"{match.matched} is a copy in {match.quant}: that format is taken.")
+    return model, find_quant(scenario.quant), scenario, naming
+
+
+def _device(name: str | None, naming: list[str]) -> str | None:
+    """Return the canonical name of a device; an ambiguous one is taken, and said so."""
+    if name is None:
+        return None
+    match = find_gpu(name)
+    if match.ambiguous_with:
+        naming.append(f"{name!r} may also mean {', '.join(match.ambiguous_with)}: {match.gpu.name} is taken.")
+    return match.gpu.name
+
+
+def _owned(text: str | None, naming: list[str]) -> MachineKey | None:
+    """Return the machine that is there already."""
+    if text is None:
+        return None
+    owned = Owned.parse(text)
+    name = _device(owned.gpu, naming)
+    if name is None:
+        raise UnknownName("GPU", owned.gpu)
+    return name, owned.gpu_count
+
+
+def _tariff(scenario: Scenario) -> tuple[float, list[str]]:
+    """Return the price of electricity, and where it comes from. [USD/kWh]"""
+    if scenario.electricity_region is None:
+        return scenario.electricity_usd_per_kwh, []
+    tariff = find_tariff(scenario.electricity_region)
+    note = f"; {tariff.note}" if tariff.note else ""
+    text = f"Electricity in {tariff.region_name} ({tariff.sector}): {tariff.usd_per_kwh:.4f} USD/kWh, "
+    return tariff.usd_per_kwh, [f"{text}{tariff.as_of}, {tariff.source}{note}."]
+
+
+def _terms(
+    scenario: Scenario, assumptions: Assumptions, usd_per_kwh: float, rentals: Sequence[Option]
+) -> Terms:
+    """Return what purchases are compared with."""
+    return Terms(
+        scenario=scenario,
+        assumptions=assumptions,
+        usd_per_kwh=usd_per_kwh,
+        rental=cheapest_rental(rentals, scenario),
+        hourly_rental=cheapest_rental(rentals, scenario, by_use=True),
+        slow_rental=cheapest_rental(rentals, scenario, may_be_slow=True),
+        slow_hourly_rental=cheapest_rental(rentals, scenario, may_be_slow=True, by_use=True),
+    )
+
+
+def _api_tokens(scenario: Scenario, demand: Demand, machines: Sequence[Option]) -> float | None:
+    """Return the output tokens that APIs are priced for: the demand, or what the best machine writes."""
+    if demand.tokens_per_month is not None:
+        return demand.tokens_per_month
+    best = best_machine(machines, scenario)
+    return best.tokens_per_month if best else None
+
+
+def _refused(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
+    """Say which devices serve in no number on offer, those of one memory size and one reason together."""
+    tried: dict[str, int] = {}
+    keys = [*market.machines, *machine_keys(each for each in shop.candidates if not each.is_own)]
+    for gpu, count in keys:
+        tried[gpu] = max(count, tried.get(gpu, 0))
+    serving = {gpu for gpu, count in keys if not isinstance(fleet.outcome(gpu, count), Refused)}
+    by_memory: dict[float, list[tuple[str, int | None]]] = {}
+    others: dict[str, list[str]] = {}
+    for gpu, count in tried.items():
+        outcome = fleet.outcome(gpu, count)
+        if gpu in serving or not isinstance(outcome, Refused):
+            continue
+        if outcome.refusal is Refusal.MEMORY:
+            size_gb = fleet.gpus[gpu].memory_gb_vendor
+            by_memory.setdefault(size_gb, []).append((gpu, gpus_needed(outcome.sizing)))
+        else:
+            others.setdefault(outcome.why, []).append(f"{count}x {gpu}")
+    limits = [Excluded(what=names_text(names), why=why) for why, names in others.items()]
+    return [*limits, *_too_small(by_memory)]
+
+
+def _too_small(by_memory: Mapping[float, Sequence[tuple[str, int | None]]]) -> list[Excluded]:
+    """Say which devices have too little memory, and how many of them would have enough."""
+    excluded: list[Excluded] = []
+    hopeless: list[str] = []
+    for size_gb, devices in sorted(by_memory.items(), reverse=True):
+        near = [(gpu, needed) for gpu, needed in devices if needed is not None and needed <= MOST_GPUS_NAMED]
+        hopeless += [gpu for gpu, needed in devices if needed is None or needed > MOST_GPUS_NAMED]
+        if near:
+            counts = sorted({needed for _, needed in near})
+            many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            why = f"too little memory: about {many} of {size_gb:g} GB needed, more than are offered together"
+            excluded.append(Excluded(what=names_text([gpu for gpu, _ in near]), why=why))
+    if hopeless:
+        why = f"too little memory: more than {MOST_GPUS_NAMED} of them would be needed"
+        excluded.append(Excluded(what=names_text(hopeless), why=why))
+    return excluded

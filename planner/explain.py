@@ -1,0 +1,361 @@
+"""How each figure of an option came about: formula, the numbers put in, the sources."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planner.assumptions import Assumptions
+from planner.cost import MONTHS_PER_YEAR, usd_per_available_gpu_hour
+from planner.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
+from planner.sizing import SpeedSource
+from planner.units import GIB
+from planner.verdict import price_date_text
+
+EXPLANATION_SCHEMA = "breakeven.explanation/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure, and how it came about."""
+
+    name: str
+    value: float | None
+    unit: str
+    formula: str
+    numbers: str
+    source: str
+    is_estimate: bool = False
+
+    def to_document(self) -> dict[str, object]:
+        """Return it as plain JSON values."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "unit": self.unit,
+            "formula": self.formula,
+            "numbers": self.numbers,
+            "source": self.source,
+            "is_estimate": self.is_estimate,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Every figure of one option."""
+
+    number: int  # its place in the ranking, from 1
+    option: Option
+    figures: tuple[Figure, ...]
+
+    def to_document(self) -> dict[str, object]:
+        """Return it as `breakeven.explanation/1`."""
+        return {
+            "schema": EXPLANATION_SCHEMA,
+            "number": self.number,
+            "option": self.option.to_document(),
+            "figures": [figure.to_document() for figure in self.figures],
+            "notes": list(self.option.notes),
+        }
+
+
+def explain(number: int, option: Option, assumptions: Assumptions) -> Explanation:
+    """Return how every figure of an option came about."""
+    basis = option.basis
+    if isinstance(basis, RentBasis):
+        money = [*_rent(option, basis), *_tokens(option, basis.rate.usd_per_hour)]
+    elif isinstance(basis, BuyBasis):
+        money = [*_buy(option, basis, assumptions), *_tokens(option, None)]
+    else:
+        money = list(_api(option, basis))
+    return Explanation(number=number, option=option, figures=(*_machine(option), *money))
+
+
+def _machine(option: Option) -> Iterator[Figure]:
+    """Explain memory and speed of one replica."""
+    point = option.point
+    if point is None:
+        return
+    memory, work = point.sizing.memory, point.sizing.workload
+    yield Figure(
+        name="memory needed",
+        value=memory.total_bytes / GIB,
+        unit="GiB",
+        formula="weights + KV cache + state + runtime",
+        numbers=(
+            f"{(memory.weights_bytes - memory.offloaded_bytes) / GIB:,.2f} + "
+            f"{memory.kv_cache_bytes / GIB:,.2f} + {memory.state_bytes / GIB:,.2f} + "
+            f"{memory.runtime_bytes / GIB:,.2f}; {memory.usable_bytes / GIB:,.2f} usable"
+        ),
+        source=f'{memory.basis}; docs/methodology.md, "Memory"',
+        is_estimate=True,
+    )
+    speed = point.speed
+    measured = speed.source is SpeedSource.MEASURED
+    yield Figure(
+        name="decode speed",
+        value=speed.decode_tokens_per_s,
+        unit="tokens/s",
+        formula="measured" if measured else "1 / time of a decode step",
+        numbers=f"batch {work.batch}, {work.context_tokens:,} tokens of context, bound by {speed.bound}"
+        + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}"),
+        source=str(speed.source) if measured else 'docs/methodology.md, "Speed"',
+        is_estimate=not measured,
+    )
+    yield Figure(
+        name="aggregate speed",
+        value=speed.aggregate_tokens_per_s,
+        unit="tokens/s",
+        formula="output tokens of all requests in flight, their prompts included",
+        numbers=f"batch {work.batch}, {work.input_tokens:,} in, {work.output_tokens:,} out; one replica",
+        source='docs/methodology.md, "Speed"',
+        is_estimate=True,
+    )
+
+
+def _tokens(option: Option, usd_per_hour: float | None) -> Iterator[Figure]:
+    """Explain tokens and their price."""
+    point, prices = option.point, option.token_prices
+    if point is None or prices is None or option.tokens_per_month is None or option.usd_per_month is None:
+        return
+    aggregate = point.speed.aggregate_tokens_per_s
+    demanded = point.utilisation < 1.0 or point.replicas > 1
+    yield Figure(
+        name="output tokens",
+        value=option.tokens_per_month,
+        unit="tokens/month",
+        formula="the demand" if demanded else "aggregate speed x 3600 x hours",
+        numbers=f"{point.replicas} replicas under load for {point.utilisation:.0%} of the hours"
+        if demanded
+        else f"{aggregate:,.2f} x 3600 x {option.tokens_per_month / aggregate / 3600.0:,.1f}",
+        source='docs/methodology.md, "Plan"',
+        is_estimate=True,
+    )
+    full_use = ""
+    if usd_per_hour is not None:
+        full = usd_per_hour / (aggregate * 3600.0) * 1e6
+        full_use = f"; at full use {usd_per_hour:g} / ({aggregate:,.2f} x 3600) x 1e6 = {full:,.2f}"
+    yield Figure(
+        name="price of a million output tokens, prompts included",
+        value=prices.usd_per_million_tokens,
+        unit="USD/Mtok",
+        formula="monthly cost / output tokens x 1e6",
+        numbers=f"{option.usd_per_month:,.2f} / {option.tokens_per_month:,.0f} x 1e6{full_use}",
+        source='docs/methodology.md, "Price of a token"',
+        is_estimate=True,
+    )
+    work = point.sizing.workload
+    yield Figure(
+        name="share of the time spent on prompts",
+        value=prices.prefill_time_fraction,
+        unit="fraction",
+        formula="aggregate x in / (out x prefill speed)",
+        numbers=(
+            f"{aggregate:,.2f} x {work.input_tokens:,} / ({work.output_tokens:,} x "
+            f"{point.speed.prefill_tokens_per_s:,.0f}); {prices.usd_per_million_input_tokens:,.4f} USD/Mtok "
+            f"in, {prices.usd_per_million_output_tokens:,.4f} out"
+        ),
+        source='docs/methodology.md, "Price of a token"',
+        is_estimate=True,
+    )
+
+
+def _rent(option: Option, basis: RentBasis) -> Iterator[Figure]:
+    """Explain the monthly rent."""
+    rate = basis.rate
+    numbers = f"{rate.usd_per_hour_text} x {basis.paid_hours_per_month:,.1f} x {option.replicas}"
+    formula = "hourly price x paid hours x replicas"
+    if basis.lost_work_fraction:
+        formula, numbers = f"{formula} / (1 - lost work)", f"{numbers} / (1 - {basis.lost_work_fraction:g})"
+    if basis.is_capped:
+        formula = "monthly cap x replicas"
+        numbers = (
+            f"{rate.usd_per_month_cap:,.2f} x {option.replicas}, below {basis.hourly_usd_per_month:,.2f}"
+        )
+    extras = ((basis.storage_usd_per_month, "storage"), (basis.egress_usd_per_month, "egress"))
+    for amount, word in extras:
+        if amount:
+            formula, numbers = f"{formula} + {word}", f"{numbers} + {amount:,.2f}"
+    yield Figure(
+        name="rent",
+        value=option.usd_per_month,
+        unit="USD/month",
+        formula=formula,
+        numbers=numbers,
+        source=f"{rate.provider_title}, {rate.instance_type}, {price_date_text(option)}: {rate.source_url}",
+    )
+
+
+def _api(option: Option, basis: ApiBasis) -> Iterator[Figure]:
+    """Explain the monthly price of an API."""
+    price = basis.price
+    cached = ""
+    if basis.cached_input_fraction and price.usd_per_mtok_cached_input is not None:
+        cached = f", {basis.cached_input_fraction:.0%} of the input at {price.usd_per_mtok_cached_input:g}"
+    yield Figure(
+        name="API price",
+        value=option.usd_per_month,
+        unit="USD/month",
+        formula="(input tokens x input price + output tokens x output price) / 1e6",
+        numbers=(
+            f"({basis.input_tokens_per_month:,.0f} x {price.usd_per_mtok_input:g} + "
+            f"{basis.output_tokens_per_month:,.0f} x {price.usd_per_mtok_output:g}) / 1e6{cached}"
+        ),
+        source=f"{price.provider}, {price.model_name}, {price.as_of}: {price.source}",
+    )
+
+
+def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[Figure]:
+    """Explain price, running cost and break-even of an owned machine."""
+    own, cost = basis.ownership, basis.cost
+    extras = (own.network_fraction, own.spares_fraction, own.setup_usd)
+    yield Figure(
+        name="price",
+        value=float(cost.capex_usd),
+        unit="USD",
+        formula="0, it is spent" if own.is_sunk else "machine x (1 + network + spares) + set-up",
+        numbers=f"{own.machine_usd:,.0f} x (1 + {extras[0]:g} + {extras[1]:g}) + {extras[2]:,.0f}",
+        source=basis.machine_text,
+        is_estimate=basis.purchase is not None,
+    )
+    years = float(own.term_years)
+    yield Figure(
+        name="resale at the end of the term",
+        value=float(cost.resale_usd),
+        unit="USD",
+        formula="machine x resale fraction",
+        numbers=f"{own.machine_usd:,.0f} x {float(own.resale_fraction):.4f} after {years:g} years",
+        source=assumptions.source("resale_fraction"),
+        is_estimate=True,
+    )
+    yield Figure(
+        name="depreciation",
+        value=float(cost.depreciation_usd) / MONTHS_PER_YEAR,
+        unit="USD/month",
+        formula="(price - resale) / term",
+        numbers=f"({cost.capex_usd:,.0f} - {cost.resale_usd:,.0f}) / {years * MONTHS_PER_YEAR:g} months",
+        source=assumptions.source("term_years"),
+        is_estimate=True,
+    )
+    yield Figure(
+        name="power under load",
+        value=basis.load_kw * 1000.0,
+        unit="W",
+        formula="rated power x share under load",
+        numbers=basis.power_text,
+        source=assumptions.source("load_fraction"),
+        is_estimate=not assumptions.is_set("power_kw"),
+    )
+    kwh = float(own.energy_kwh_per_year) / MONTHS_PER_YEAR
+    yield Figure(
+        name="energy",
+        value=float(cost.energy_usd_per_month),
+        unit="USD/month",
+        formula="kWh x PUE x tariff",
+        numbers=(
+            f"{kwh:,.2f} x {own.pue:g} x {own.usd_per_kwh:g}; under load {basis.load_kw:g} kW for "
+            f"{basis.hours_per_month:,.1f} h, idle {assumptions['idle_power_fraction']:g} of that, on in "
+            f"{assumptions['on_outside_hours_fraction']:.0%} of the other hours"
+        ),
+        source=assumptions.source("pue"),
+        is_estimate=True,
+    )
+    lines = (
+        ("colocation", cost.colo_usd, "rated kW x USD/kW-month", "colo_usd_per_kw_month"),
+        ("support", cost.support_usd, "machine x share a year / 12", "support_fraction_per_year"),
+        ("staff", cost.staff_usd, "FTE x cost a year / 12", "staff_fte_per_server"),
+        ("insurance", cost.insurance_usd, "machine x share a year / 12", "insurance_fraction_per_year"),
+        (
+            "failures",
+            cost.failures_usd,
+            "machine x failures x not under warranty / 12",
+            "failure_rate_per_gpu_year",
+        ),
+        ("licences", cost.licence_usd, "GPUs x USD a year / 12", "licence_usd_per_gpu_year"),
+        ("internet line", cost.bandwidth_usd, "as set", "bandwidth_usd_per_month"),
+    )
+    for name, usd_per_year, formula, assumption in lines:
+        if usd_per_year:
+            yield Figure(
+                name=name,
+                value=float(usd_per_year) / MONTHS_PER_YEAR,
+                unit="USD/month",
+                formula=formula,
+                numbers=f"{float(usd_per_year):,.2f} / 12",
+                source=assumptions.source(assumption),
+                is_estimate=True,
+            )
+    running = float(cost.running_usd_per_month)
+    yield Figure(
+        name="cost of owning",
+        value=option.usd_per_month,
+        unit="USD/month",
+        formula="depreciation + running cost",
+        numbers=f"{float(cost.depreciation_usd) / MONTHS_PER_YEAR:,.2f} + {running:,.2f}",
+        source='docs/methodology.md, "Owning"',
+        is_estimate=True,
+    )
+    yield from _break_even(option, basis, assumptions, running)
+
+
+def _break_even(
+    option: Option, basis: BuyBasis, assumptions: Assumptions, running: float
+) -> Iterator[Figure]:
+    """Explain when an owned machine pays, and what its hours cost with interest."""
+    cost, against, hourly = basis.cost, basis.against, basis.against_hourly
+    if against is not None:
+        rented = f"{against.name} from {against.provider_title}, {price_date_text(against)}"
+        never = "" if option.break_even_months is not None else "; it never pays back"
+        yield Figure(
+            name="break-even",
+            value=option.break_even_months,
+            unit="months",
+            formula="price / (rent - running cost)",
+            numbers=f"{cost.capex_usd:,.0f} / ({against.usd_per_month:,.2f} - {running:,.2f}){never}",
+            source=f"against {rented}",
+            is_estimate=True,
+        )
+        yield Figure(
+            name="break-even with resale",
+            value=basis.months_with_resale,
+            unit="months",
+            formula="first month in which price + running cost - resale then <= rent so far",
+            numbers=f"resale by the curve, {rented}",
+            source=assumptions.source("resale_floor"),
+            is_estimate=True,
+        )
+    if hourly is not None and hourly.usd_per_hour is not None:
+        rent = float(hourly.usd_per_hour) * hourly.replicas
+        yield Figure(
+            name="break-even use",
+            value=option.break_even_hours_per_day,
+            unit="h/d",
+            formula="fixed cost of owning / ((rent an hour - energy an hour) x days)",
+            numbers=(
+                f"{basis.own_fixed_usd_per_month:,.2f} / (({rent:,.4f} - {basis.own_usd_per_hour:,.4f}) x "
+                f"{basis.days_per_month:g})"
+                + ("" if option.break_even_hours_per_day is not None else "; above 24 h a day: never")
+            ),
+            source=f"against {hourly.name} from {hourly.provider_title}",
+            is_estimate=True,
+        )
+    gpus = (option.gpu_count or 1) * option.replicas
+    per_hour = float(usd_per_available_gpu_hour(cost.total_usd, gpus, assumptions["availability"]))
+    yield Figure(
+        name="levelised cost of an available GPU-hour",
+        value=per_hour,
+        unit="USD/GPU-h",
+        formula="(capital with interest + running cost) / (GPUs x 8,760 x availability)",
+        numbers=(
+            f"({cost.capital_usd:,.2f} + {float(cost.running_usd):,.2f}) / ({gpus} x 8,760 x "
+            f"{assumptions['availability']:g}); {per_hour / assumptions['utilisation']:,.4f} of a useful one "
+            f"at {assumptions['utilisation']:.0%}"
+        ),
+        source=assumptions.source("discount_rate"),
+        is_estimate=True,
+    )
+
+
+def is_estimate(option: Option) -> bool:
+    """Whether an option's speed, and with it its price of a token, is estimated."""
+    if option.kind is Kind.API or option.point is None:
+        return False
+    return option.point.speed.source is SpeedSource.ESTIMATED

@@ -1,0 +1,498 @@
+"""Machines to buy, or owned already: price with host, power, running cost, and when they pay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from planner.assumptions import Assumptions
+from planner.breakeven import (
+    MonthlyCosts,
+    break_even_hours_per_day,
+    break_even_months_moving,
+    break_even_months_with_resale,
+)
+from planner.cost import (
+    MONTHS_PER_YEAR,
+    OwnCost,
+    Ownership,
+    energy_kwh_per_month,
+    own_cost,
+    resale_fraction,
+    token_prices,
+)
+from planner.gpus import DeviceClass, Gpu
+from planner.operate import Fleet, MachineKey, OperatingPoint, Refused
+from planner.options import BuyBasis, Excluded, Kind, Option, PriceOrigin, names_text
+from planner.purchases import Purchase, all_purchase_points, default_purchase
+from planner.rates import PriceStatus
+from planner.scenario import Scenario
+from planner.units import HOURS_PER_MONTH, TOKENS_PER_PRICE
+
+# Tensor-parallel ranks share heads evenly: engines take powers of two.
+GPU_COUNTS = (1, 2, 4, 8, 16)
+
+
+class Housing(StrEnum):
+    """What a device needs around it to be a machine."""
+
+    COMPLETE = "complete"  # it is a whole computer
+    CARD = "card"  # goes into a workstation, whose price is added
+    MODULE = "module"  # SXM, OAM: sits on a board of a server, whose price is added
+    SERVER = "server"  # sold as a whole server or rack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A device that could be bought, and in which numbers."""
+
+    gpu: Gpu
+    housing: Housing
+    purchase: Purchase | None  # None: owned, or its price was set
+    counts: tuple[int, ...]
+    is_own: bool = False
+
+    @property
+    def keys(self) -> list[MachineKey]:
+        """The machines to size."""
+        return [(self.gpu.name, count) for count in self.counts]
+
+
+@dataclass(slots=True, kw_only=True)
+class Shop:
+    """What could be bought, and what could not, by reason."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    without_price: list[str] = field(default_factory=list)
+    old_price: dict[str, str] = field(default_factory=dict)  # and when it was seen
+    never_sold: list[str] = field(default_factory=list)
+    cloud_only: list[str] = field(default_factory=list)
+    without_power: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What all machines to buy share."""
+
+    scenario: Scenario
+    assumptions: Assumptions
+    usd_per_kwh: float
+    rental: Option | None  # the cheapest that meets the limits
+    hourly_rental: Option | None  # the same among those billed by use
+    slow_rental: Option | None  # for machines that are too slow to talk to themselves
+    slow_hourly_rental: Option | None
+
+
+def housing_of(gpu: Gpu, what: str | None = None) -> Housing:
+    """Return what a device needs around it, from the way it is sold or from its form."""
+    if what in ("mac", "laptop", "mini-pc", "workstation"):
+        return Housing.COMPLETE
+    if what in ("server 8x", "rack"):
+        return Housing.SERVER
+    if gpu.is_unified_memory or gpu.device_class in (DeviceClass.UNIFIED, DeviceClass.DESKTOP_SYSTEM):
+        return Housing.COMPLETE
+    form = (gpu.form_factor or "").lower()
+    is_module = any(word in form for word in ("sxm", "oam", "module", "superchip")) and "pcie" not in form
+    return Housing.MODULE if what == "module" or is_module else Housing.CARD
+
+
+def read_shop(
+    scenario: Scenario,
+    gpus: Mapping[str, Gpu],
+    gpu: str | None,
+    own: MachineKey | None,
+    assumptions: Assumptions,
+) -> Shop:
+    """
+    Return what could be bought: every device with a known price, in the numbers that make sense.
+
+    Args:
+        scenario: Its filter of GPUs per machine.
+        gpus: The catalogue.
+        gpu: Canonical name of the one device that is asked for, or None.
+        own: Hardware that is there already.
+        assumptions: A price or power that was set.
+    """
+    shop = Shop()
+    if own is not None:
+        device = gpus[own[0]]
+        shop.candidates.append(
+            Candidate(gpu=device, housing=housing_of(device), purchase=None, counts=(own[1],), is_own=True)
+        )
+    is_price_set = assumptions.is_set("purchase_usd")
+    oldest = newest_purchase_year() - assumptions["max_purchase_age_years"]
+    for device in gpus.values() if gpu is None else [gpus[gpu]]:
+        purchase = _purchase(device.name)
+        if not device.exists:
+            shop.never_sold.append(device.name)
+        elif device.device_class is DeviceClass.CLOUD_ONLY:
+            shop.cloud_only.append(device.name)
+        elif purchase is None and not (is_price_set and gpu is not None):
+            shop.without_price.append(device.name)
+        elif not is_price_set and purchase is not None and _year(purchase.as_of) < oldest:
+            shop.old_price[device.name] = purchase.as_of or "undated"
+        else:
+            housing = housing_of(device, purchase.what if purchase else None)
+            candidate = Candidate(
+                gpu=device,
+                housing=housing,
+                purchase=purchase,
+                counts=_counts(device, housing, purchase, scenario.gpus),
+            )
+            if (
+                device.tdp_w is None
+                and housing is not Housing.COMPLETE
+                and not assumptions.is_set("power_kw")
+            ):
+                shop.without_power.append(device.name)
+            elif candidate.counts:
+                shop.candidates.append(candidate)
+    return shop
+
+
+def buy_options(shop: Shop, fleet: Fleet, terms: Terms) -> tuple[list[Option], list[Excluded]]:
+    """Return for each device the cheapest number of it that serves what is asked, and what was left out."""
+    options: list[Option] = []
+    over_budget: list[Option] = []
+    refusals: dict[str, list[str]] = {}
+    for candidate in shop.candidates:
+        best, dear = None, None
+        for count in candidate.counts:
+            point = fleet.outcome(candidate.gpu.name, count)
+            if isinstance(point, Refused):
+                continue
+            option = buy_option(candidate, point, terms)
+            budget = terms.scenario.budget_usd
+            if budget is not None and (option.purchase_usd or 0.0) > budget and not candidate.is_own:
+                dear = option if dear is None or option.rank_key < dear.rank_key else dear
+            elif best is None or option.rank_key < best.rank_key:
+                best = option
+        if best is not None:
+            options.append(best)
+        elif dear is not None:
+            over_budget.append(dear)
+        elif candidate.is_own:
+            outcome = fleet.outcome(candidate.gpu.name, candidate.counts[0])
+            if isinstance(outcome, Refused):
+                name = f"{candidate.counts[0]}x {candidate.gpu.name}, your own"
+                refusals.setdefault(outcome.why, []).append(name)
+    excluded = [Excluded(what=names_text(names), why=why) for why, names in refusals.items()]
+    return options, [*excluded, *_over_budget(over_budget, terms), *_not_sold(shop)]
+
+
+def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Option:
+    """Return the row of one machine to buy, or owned already."""
+    scenario, assumptions = terms.scenario, terms.assumptions
+    replicas = point.replicas
+    machine_usd, machine_text = machine_price(candidate, point.machine.gpu_count, assumptions)
+    rated_kw, load_kw, power_text = _power(candidate, point, assumptions)
+    ownership = _ownership(candidate, point, terms, machine_usd, rated_kw, load_kw)
+    cost = own_cost(ownership)
+    month = float(cost.usd_per_month)
+    hour, fixed = _by_hour(cost, load_kw, point.utilisation, terms, month)
+    against = terms.slow_rental if point.is_too_slow else terms.rental
+    hourly = terms.slow_hourly_rental if point.is_too_slow else terms.hourly_rental
+    costs = monthly_costs(cost, against, assumptions)
+    work = point.sizing.workload
+    name = candidate.gpu.name if candidate.housing is Housing.COMPLETE else ""
+    name = name or f"{point.machine.gpu_count}x {candidate.gpu.name}"
+    basis = BuyBasis(
+        ownership=ownership,
+        cost=cost,
+        purchase=candidate.purchase,
+        machine_text=machine_text,
+        load_kw=load_kw,
+        power_text=power_text,
+        hours_per_month=scenario.hours_per_month,
+        days_per_month=scenario.days_per_month,
+        own_usd_per_hour=hour,
+        own_fixed_usd_per_month=fixed,
+        against=against,
+        against_hourly=hourly,
+        months_with_resale=_months_with_resale(cost, machine_usd * replicas, costs, assumptions),
+    )
+    return Option(
+        kind=Kind.BUY,
+        name=f"{name} (own)" if candidate.is_own else name,
+        gpu=candidate.gpu.name,
+        gpu_count=point.machine.gpu_count,
+        vram_total_gb=candidate.gpu.memory_gb_vendor * point.machine.gpu_count,
+        replicas=replicas,
+        fits=point.sizing.memory.fits,
+        usd_per_month=month,
+        token_prices=token_prices(
+            month / point.tokens_per_month * TOKENS_PER_PRICE,
+            aggregate_tokens_per_s=point.speed.aggregate_tokens_per_s,
+            prefill_tokens_per_s=point.speed.prefill_tokens_per_s,
+            input_tokens=work.input_tokens,
+            output_tokens=work.output_tokens,
+        ),
+        tokens_per_month=point.tokens_per_month,
+        point=point,
+        price=_price(candidate, assumptions),
+        purchase_usd=float(cost.capex_usd),
+        purchase_source=machine_text,
+        power_w=load_kw * 1000.0,
+        energy_usd_per_month=float(cost.energy_usd_per_month),
+        break_even_months=None if costs is None else break_even_months_moving(float(cost.capex_usd), costs),
+        break_even_hours_per_day=_hours(basis, hourly),
+        is_too_slow=point.is_too_slow,
+        is_own=candidate.is_own,
+        notes=tuple(_notes(candidate, point)),
+        basis=basis,
+    )
+
+
+@cache
+def newest_purchase_year() -> float:
+    """Return the time of the newest purchase price known, from which others are aged. [years]"""
+    return max(_year(point.as_of) for point in all_purchase_points())
+
+
+def _year(as_of: str | None) -> float:
+    """Return a day, month, quarter or year as a number; an undated one is old."""
+    if not as_of:
+        return 0.0
+    year, _, rest = as_of.partition("-")
+    quarters = {"Q1": 1, "Q2": 4, "Q3": 7, "Q4": 10, "H1": 1, "H2": 7}
+    month = quarters.get(rest, int(rest[:2]) if rest[:2].isdigit() else 1)
+    return int(year) + (month - 1) / MONTHS_PER_YEAR
+
+
+def _purchase(gpu: str) -> Purchase | None:
+    """Return what a device costs: new, else refurbished, else used."""
+    conditions = ("new", "refurbished", "used")
+    found = (default_purchase(gpu, condition) for condition in conditions)
+    return next((purchase for purchase in found if purchase is not None), None)
+
+
+def _counts(gpu: Gpu, housing: Housing, purchase: Purchase | None, asked: int | None) -> tuple[int, ...]:
+    """Return in which numbers a device can be bought."""
+    if housing is Housing.COMPLETE:
+        possible: tuple[int, ...] = (1,)
+    elif housing is Housing.SERVER and purchase is not None:
+        possible = (purchase.units,)
+    elif asked is not None:
+        return (asked,)
+    else:
+        possible = tuple(count for count in GPU_COUNTS if count <= (gpu.max_gpus_per_node or 1))
+    return tuple(count for count in possible if asked is None or count == asked)
+
+
+def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) -> tuple[float, str]:
+    """
+    Return the price of one machine with its host, and how it came about. [USD]
+
+    Source:
+        docs/methodology.md, "Owning".
+    """
+    purchase = candidate.purchase
+    if candidate.is_own:
+        return 0.0, "owned already: its price is spent"
+    if assumptions.is_set("purchase_usd"):
+        return assumptions["purchase_usd"], assumptions.source("purchase_usd")
+    if purchase is None:
+        raise ValueError(f"{candidate.gpu.name} has no price")
+    devices = purchase.usd_per_gpu * count
+    units = count // purchase.units
+    dated = f"{purchase.condition}, {purchase.as_of or 'undated'}, {purchase.source}"
+    text = f"{units} x {purchase.usd:,.0f} USD a {purchase.what} ({dated})"
+    if purchase.usd_low < purchase.usd_high:
+        text += f"; middle of {purchase.usd_low:,.0f} to {purchase.usd_high:,.0f}"
+    if candidate.housing is Housing.CARD:
+        hosts = -(-count // int(assumptions["host_gpus"]))
+        host = hosts * assumptions["host_usd"]
+        return devices + host, f"{text}; plus {host:,.0f} for the host ({assumptions.source('host_usd')})"
+    if candidate.housing is Housing.MODULE:
+        share = assumptions["server_over_modules_fraction"]
+        source = assumptions.source("server_over_modules_fraction")
+        return devices * (1.0 + share), f"{text}; plus {share:.0%} for the server ({source})"
+    return devices, text
+
+
+def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions) -> tuple[float, float, str]:
+    """Return rated and loaded power of all replicas, and how they came about. [kW]"""
+    replicas, count = point.replicas, point.machine.gpu_count
+    if assumptions.is_set("power_kw"):
+        load = assumptions["power_kw"] * replicas
+        return load, load, assumptions.source("power_kw")
+    share, tdp_w = assumptions["load_fraction"], candidate.gpu.tdp_w
+    if candidate.housing is Housing.COMPLETE:
+        rated = (tdp_w / 1000.0 if tdp_w else assumptions["unified_power_kw"]) * replicas
+        source = "rated power of the catalogue" if tdp_w else assumptions.source("unified_power_kw")
+        return rated, rated * share, f"{rated:g} kW x {share:g} under load ({source})"
+    if tdp_w is None:
+        raise ValueError(f"{candidate.gpu.name} has no rated power")
+    is_card = candidate.housing is Housing.CARD
+    name = "card_power_factor" if is_card else "server_power_factor"
+    rated = tdp_w / 1000.0 * count * assumptions[name] * replicas
+    text = f"{replicas} x {count} x {tdp_w:g} W x {assumptions[name]:g} x {share:g} under load"
+    return rated, rated * share, f"{text} ({assumptions.source(name)})"
+
+
+def _ownership(
+    candidate: Candidate,
+    point: OperatingPoint,
+    terms: Terms,
+    machine_usd: float,
+    rated_kw: float,
+    load_kw: float,
+) -> Ownership:
+    """Return how all replicas together are housed and run."""
+    get, replicas = terms.assumptions, point.replicas
+    is_server = candidate.housing in (Housing.MODULE, Housing.SERVER)
+    all_in = get.is_set("purchase_usd")  # a price that was set is all that is paid at the start
+    kwh = energy_kwh_per_month(
+        load_kw,
+        terms.scenario.hours_per_month,
+        point.utilisation,
+        get["idle_power_fraction"],
+        get["on_outside_hours_fraction"],
+    )
+    gpus = point.machine.gpu_count * replicas
+    return Ownership(
+        machine_usd=machine_usd * replicas,
+        is_sunk=candidate.is_own,
+        network_fraction=get["network_fraction"] if is_server and not all_in else 0.0,
+        spares_fraction=get["spares_fraction"] if is_server and not all_in else 0.0,
+        setup_usd=0.0 if all_in else get["setup_usd"],
+        term_years=get["term_years"],
+        discount_rate=get["discount_rate"],
+        resale_fraction=_resale_fraction(get),
+        energy_kwh_per_year=kwh * MONTHS_PER_YEAR,
+        pue=get["pue"],
+        usd_per_kwh=terms.usd_per_kwh,
+        rated_kw=rated_kw,
+        colo_usd_per_kw_month=get["colo_usd_per_kw_month"],
+        colo_includes_energy=get["colo_includes_energy"],
+        support_fraction_per_year=get["support_fraction_per_year"] if is_server else 0.0,
+        staff_fte=max(get["staff_fte_per_server"] * replicas, get["staff_fte_minimum"]),
+        staff_usd_per_fte_year=get["staff_usd_per_fte_year"],
+        insurance_fraction_per_year=get["insurance_fraction_per_year"],
+        failure_fraction_per_year=get["failure_rate_per_gpu_year"] * get["out_of_warranty_fraction"],
+        licence_usd_per_year=get["licence_usd_per_gpu_year"] * gpus,
+        bandwidth_usd_per_year=get["bandwidth_usd_per_month"] * MONTHS_PER_YEAR,
+    )
+
+
+def _resale_fraction(assumptions: Assumptions) -> float:
+    """Return the share of the machine's price that it sells for at the end of the term."""
+    given = assumptions.get("resale_fraction")
+    if given is not None:
+        return given
+    floor, decay = assumptions["resale_floor"], assumptions["resale_decay_per_year"]
+    return float(resale_fraction(assumptions["term_years"], floor, decay))
+
+
+def _by_hour(
+    cost: OwnCost, load_kw: float, utilisation: float, terms: Terms, month: float
+) -> tuple[float, float]:
+    """Return what a further hour of service costs, and what is due without any. [USD/h], [USD/month]"""
+    get = terms.assumptions
+    idle = get["idle_power_fraction"]
+    drawn = utilisation + (1.0 - utilisation) * idle - idle * get["on_outside_hours_fraction"]
+    metered = 1.0 - get["colo_includes_energy"]
+    hour = load_kw * max(drawn, 0.0) * get["pue"] * terms.usd_per_kwh * metered
+    return hour, max(0.0, month - hour * min(terms.scenario.hours_per_month, HOURS_PER_MONTH))
+
+
+def monthly_costs(cost: OwnCost, rental: Option | None, assumptions: Assumptions) -> MonthlyCosts | None:
+    """Return what renting and owning cost month by month, None where nothing is rented."""
+    if rental is None or rental.usd_per_month is None:
+        return None
+    return MonthlyCosts(
+        rent_usd=rental.usd_per_month,
+        running_usd=float(cost.running_usd_per_month),
+        energy_usd=float(cost.energy_usd_per_month),
+        rent_change_per_year=assumptions["rent_change_per_year"],
+        electricity_change_per_year=assumptions["electricity_change_per_year"],
+    )
+
+
+def _months_with_resale(
+    cost: OwnCost, machine_usd: float, costs: MonthlyCosts | None, assumptions: Assumptions
+) -> float | None:
+    """Return the months after which buying and then selling has cost no more than renting."""
+    if costs is None:
+        return None
+    is_flat = assumptions.is_set("resale_fraction")  # one figure for the end of the term: it holds all along
+    return break_even_months_with_resale(
+        float(cost.capex_usd),
+        costs,
+        machine_usd=machine_usd,
+        resale_floor=assumptions["resale_fraction"] if is_flat else assumptions["resale_floor"],
+        resale_decay_per_year=1e9 if is_flat else assumptions["resale_decay_per_year"],
+    )
+
+
+def _hours(basis: BuyBasis, hourly: Option | None) -> float | None:
+    """Return the hours a day from which owning costs less than renting by the hour."""
+    if hourly is None or hourly.usd_per_hour is None:
+        return None
+    rent = float(hourly.usd_per_hour) * hourly.replicas
+    return break_even_hours_per_day(
+        basis.own_fixed_usd_per_month, basis.own_usd_per_hour, rent, basis.days_per_month
+    )
+
+
+def _price(candidate: Candidate, assumptions: Assumptions) -> PriceOrigin:
+    """Return where the price of a machine comes from."""
+    is_set = assumptions.is_set("purchase_usd")
+    if candidate.is_own or is_set or candidate.purchase is None:
+        return PriceOrigin(seen_at=None, age_hours=None, status=PriceStatus.OWN, source_url=None)
+    purchase = candidate.purchase
+    return PriceOrigin(
+        seen_at=purchase.as_of,
+        age_hours=None,
+        status=PriceStatus.SNAPSHOT,
+        source_url=_first_source(purchase.source),
+    )
+
+
+def _first_source(source: str) -> str:
+    """Return the address in a source text, or the text."""
+    for part in source.replace("(", " ").replace(")", " ").split():
+        if part.startswith(("http://", "https://", "github:")):
+            return part.rstrip(";,")
+    return source
+
+
+def _notes(candidate: Candidate, point: OperatingPoint) -> Iterable[str]:
+    """Return what a person should know of this purchase."""
+    purchase = candidate.purchase
+    if candidate.is_own:
+        yield "owned already: only what it costs to run counts"
+    elif purchase is not None and purchase.condition != "new":
+        yield (
+            f"the price is for {purchase.condition} stock"
+            if purchase.condition != "unstated"
+            else ("the listings do not state the condition")
+        )
+    if candidate.housing is Housing.MODULE and point.machine.gpu_count < 8 and not candidate.is_own:
+        yield "modules are sold on boards of eight: a smaller number is hard to buy"
+
+
+def _over_budget(options: Sequence[Option], terms: Terms) -> list[Excluded]:
+    """Say what would serve and costs more than the budget."""
+    if not options:
+        return []
+    cheapest = sorted(options, key=lambda option: option.purchase_usd or 0.0)
+    names = [f"{option.name} ({option.purchase_usd:,.0f} USD)" for option in cheapest]
+    return [Excluded(what=names_text(names), why=f"over the budget of {terms.scenario.budget_usd:,.0f} USD")]
+
+
+def _not_sold(shop: Shop) -> list[Excluded]:
+    """Say which devices cannot be bought, by reason."""
+    reasons = (
+        (shop.without_price, "no purchase price is known"),
+        (
+            [f"{name} ({day})" for name, day in shop.old_price.items()],
+            "the newest purchase price known is too old; --set max_purchase_age_years=6 takes more",
+        ),
+        (shop.never_sold, "announced or rumoured, never sold"),
+        (shop.cloud_only, "rented only, not sold"),
+        (shop.without_power, "its power draw is not known; give it with --set power_kw"),
+    )
+    return [
+        Excluded(what=f"{len(names)} to buy: {names_text(names)}", why=why) for names, why in reasons if names
+    ]

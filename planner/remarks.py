@@ -1,0 +1,183 @@
+"""What a reader must know beside the ranking: what the figures stand for, and where they are weak."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from planner.assumptions import Assumptions
+from planner.breakeven import break_even_rent_usd_per_hour
+from planner.choice import RECENT_DAYS, cheapest, cheapest_rental
+from planner.measured import Measurement
+from planner.money import Money
+from planner.options import BuyBasis, Kind, Option
+from planner.rates import PriceStatus
+from planner.scenario import Scenario
+from planner.verdict import price_date_text, tokens_text
+
+_STATUS = {
+    PriceStatus.VERIFIED: "verified",
+    PriceStatus.STALE: "stale (verified, last seen more than two days ago)",
+    PriceStatus.SNAPSHOT: "snapshot",
+    PriceStatus.OWN: "of your own",
+}
+
+
+def remarks(
+    scenario: Scenario,
+    options: Sequence[Option],
+    assumptions: Assumptions,
+    money: Money,
+    measurement: Measurement | None,
+) -> list[str]:
+    """Return the remarks in order of weight."""
+    rental = cheapest_rental(options, scenario) or cheapest_rental(options, scenario, may_be_slow=True)
+    purchase = cheapest(options, Kind.BUY) or cheapest(options, Kind.BUY, may_be_slow=True)
+    return [
+        *scenario.warnings,
+        *_use(scenario, options),
+        *_threshold(scenario, rental, purchase, money),
+        *_unlike(rental, purchase),
+        *_prices(options, rental),
+        *_spot(options, rental, scenario),
+        *_settings(scenario, assumptions, options, measurement),
+        *_not_counted(assumptions, options),
+        *_currency(money),
+    ]
+
+
+def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
+    """Say what the hours or the demand mean."""
+    if scenario.has_demand:
+        factor = scenario.peak_factor
+        peak = f"a peak of {factor:g} times the mean" if factor else "an even load (no peak factor given)"
+        yield (
+            f"Every option is sized to carry the demand within {scenario.hours_per_month:,.1f} h a month and "
+            f"{peak}."
+        )
+        return
+    yield (
+        "No demand was given, so the hours are presence: each option runs "
+        f"{scenario.hours_per_month:,.1f} h a month at batch {scenario.batch}, and the tokens it could write "
+        "differ. Give --tokens-per-month or --requests-per-s to have every option sized for the same load."
+    )
+    api = next((option for option in options if option.kind is Kind.API and option.tokens_per_month), None)
+    if api is not None:
+        yield (
+            f"APIs are priced for {tokens_text(api.tokens_per_month or 0.0)} output tokens a month, all that "
+            "the machine of the verdict could write in those hours; with less use they cost less."
+        )
+
+
+def _threshold(
+    scenario: Scenario, rental: Option | None, purchase: Option | None, money: Money
+) -> Iterable[str]:
+    """Say at which use, and at which rent, the answer flips."""
+    if rental is None or purchase is None or purchase.usd_per_month is None or purchase.is_own:
+        return
+    hours = purchase.break_even_hours_per_day
+    own = (
+        f"Own {purchase.name} if you would run it more than {hours:,.1f} h a day"
+        if hours is not None
+        else (f"Owning {purchase.name} does not pay at any number of hours a day")
+    )
+    flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
+    yield (
+        f"{own}; at {scenario.hours_per_day:g} h a day rent if you find a machine that serves it under "
+        f"{money.exact(flip)}/h."
+    )
+
+
+def _unlike(rental: Option | None, purchase: Option | None) -> Iterable[str]:
+    """Say that machine rented and machine bought are not the same."""
+    if rental is None or purchase is None or rental.point is None or purchase.point is None:
+        return
+    if (rental.gpu, rental.gpu_count) == (purchase.gpu, purchase.gpu_count):
+        return
+    rented, bought = rental.point.speed.decode_tokens_per_s, purchase.point.speed.decode_tokens_per_s
+    yield (
+        f"Unlike machines: the rental ({rental.name}) writes {rented:,.1f} tokens/s for one user and the "
+        f"purchase ({purchase.name}) {bought:,.1f}; each is priced at its own speed, and both meet the same "
+        "limits."
+    )
+
+
+def _prices(options: Sequence[Option], rental: Option | None) -> Iterable[str]:
+    """Say how far the rental prices can be trusted."""
+    rented = [option for option in options if option.kind is Kind.RENT]
+    if not rented:
+        yield "No rental price is known that serves this: run `breakeven prices refresh`."
+        return
+    counts = Counter(option.price.status for option in rented)
+    parts = [f"{counts[status]} {word}" for status, word in _STATUS.items() if counts[status]]
+    days = [option.price.seen_at[:10] for option in rented if option.price.seen_at]
+    yield f"Rental prices: {', '.join(parts)}; dated {min(days)} to {max(days)}."
+    if rental is not None and not rental.is_current:
+        yield (
+            "No verified price meets the limits, so break-evens are against a "
+            f"{price_date_text(rental)}, the cheapest of the newest {RECENT_DAYS} days; older ones are "
+            "listed only. `breakeven prices refresh` fetches current ones."
+        )
+
+
+def _spot(options: Sequence[Option], rental: Option | None, scenario: Scenario) -> Iterable[str]:
+    """Say why a cheaper spot machine is not the answer."""
+    if rental is None or "spot" in scenario.tier:
+        return
+    if any(
+        option.is_spot
+        and not option.is_too_slow
+        and (option.usd_per_month or 0.0) < (rental.usd_per_month or 0.0)
+        for option in options
+    ):
+        yield (
+            "Cheaper spot machines are listed, not recommended: they may be taken away at any time; "
+            "--tier spot plans with them."
+        )
+
+
+def _settings(
+    scenario: Scenario,
+    assumptions: Assumptions,
+    options: Sequence[Option],
+    measurement: Measurement | None,
+) -> Iterable[str]:
+    """Say what a setting reaches farther, or less far, than was probably meant."""
+    wide = [name for name in ("purchase_usd", "power_kw") if assumptions.is_set(name)]
+    if wide and scenario.gpu is None and any(option.kind is Kind.BUY for option in options):
+        yield (
+            f"{' and '.join(wide)} {'are' if len(wide) > 1 else 'is'} set for every machine to buy; name the "
+            "one that is meant with --gpu and --gpus."
+        )
+    if measurement is not None:
+        machine = f"{measurement.gpu_count}x {measurement.gpu}"
+        if any((option.gpu, option.gpu_count) == measurement.key for option in options):
+            yield f"The speed of {machine} is measured ({measurement.source}); all others are estimates."
+        else:
+            yield f"The measured speed of {machine} is not used: no option is that machine (--gpus)."
+
+
+def _not_counted(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[str]:
+    """Say what no figure holds."""
+    left = [
+        words
+        for name, words in (
+            ("storage_usd_per_gb_month", "storage of the weights"),
+            ("egress_usd_per_gb", "outgoing traffic"),
+        )
+        if assumptions[name] == 0.0
+    ]
+    if left and any(option.kind is Kind.RENT for option in options):
+        yield f"Not in the rents: {' and '.join(left)}; --set adds them. Prices are without VAT."
+    if any(isinstance(option.basis, BuyBasis) for option in options):
+        yield (
+            f"Owning as {assumptions.owner}: PUE {assumptions['pue']:g}, {assumptions['term_years']:g} "
+            "years; `breakeven plan --assumptions` lists every figure and its source."
+        )
+
+
+def _currency(money: Money) -> Iterable[str]:
+    """Say at which rate amounts are shown."""
+    if money.as_of is not None:
+        yield (
+            f"Shown in {money.currency} at the reference rate of {money.as_of}: 1 {money.currency} = "
+            f"{money.usd_per_unit:.4f} USD ({money.source})."
+        )
