@@ -15,7 +15,7 @@ from planner.gpus import all_gpus, find_gpu
 from planner.measured import Measurement, measurement_of
 from planner.models import Model, find_model
 from planner.money import Money
-from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed
+from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.options import BuyBasis, Excluded, Kind, Option, RentBasis, names_text, ranked
 from planner.owning import Shop, Terms, buy_options, monthly_costs, read_shop
 from planner.quants import QuantFormat, find_quant
@@ -336,7 +336,7 @@ def _refused(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
         tried[gpu] = max(count, tried.get(gpu, 0))
     serving = {gpu for gpu, count in keys if not isinstance(fleet.outcome(gpu, count), Refused)}
     by_memory: dict[float, list[tuple[str, int | None]]] = {}
-    others: dict[str, list[str]] = {}
+    limits: dict[Refusal, list[tuple[str, Refused]]] = {}
     for gpu, count in tried.items():
         outcome = fleet.outcome(gpu, count)
         if gpu in serving or not isinstance(outcome, Refused):
@@ -345,9 +345,15 @@ def _refused(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
             size_gb = fleet.gpus[gpu].memory_gb_vendor
             by_memory.setdefault(size_gb, []).append((gpu, gpus_needed(outcome.sizing)))
         else:
-            others.setdefault(outcome.why, []).append(f"{count}x {gpu}")
-    limits = [Excluded(what=names_text(names), why=why) for why, names in others.items()]
-    return [*limits, *_too_small(by_memory)]
+            limits.setdefault(outcome.refusal, []).append((f"{count}x {gpu}", outcome))
+    kept_out = [
+        Excluded(
+            what=names_text([name for name, _ in refused]),
+            why=limit_text(reason, [each for _, each in refused]),
+        )
+        for reason, refused in limits.items()
+    ]
+    return [*kept_out, *_too_small(by_memory)]
 
 
 def _too_small(by_memory: Mapping[float, Sequence[tuple[str, int | None]]]) -> list[Excluded]:
@@ -360,7 +366,7 @@ def _too_small(by_memory: Mapping[float, Sequence[tuple[str, int | None]]]) -> l
         if near:
             counts = sorted({needed for _, needed in near})
             many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            why = f"too little memory: about {many} of {size_gb:g} GB needed, more than are offered together"
+            why = f"too little memory: about {many} of {size_gb:g} GB would be needed"
             excluded.append(Excluded(what=names_text([gpu for gpu, _ in near]), why=why))
     if hopeless:
         why = f"too little memory: more than {MOST_GPUS_NAMED} of them would be needed"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from planner.gpus import Gpu
@@ -100,6 +100,8 @@ class Refused:
     sizing: Sizing
     refusal: Refusal
     why: str
+    value_ms: float = 0.0  # of the time that is too long
+    limit_ms: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,8 +176,8 @@ class Fleet:
             return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))
         timed = [(sizing, sizing.speed) for sizing in runs if sizing.speed is not None]
         if not timed:
-            why = f"the bandwidth or compute rate of {asked.machine.gpu.name} is not known"
-            return Refused(sizing=asked, refusal=Refusal.SPEED_UNKNOWN, why=why)
+            unknown = Refusal.SPEED_UNKNOWN
+            return Refused(sizing=asked, refusal=unknown, why=limit_text(unknown, []))
         kept = [pair for pair in timed if self.demand.broken_limit(pair[1]) is None]
         if not kept:
             return self._refused_by_limit(timed)
@@ -184,11 +186,11 @@ class Fleet:
     def _refused_by_limit(self, timed: Sequence[tuple[Sizing, Speed]]) -> Refused:
         sizing, speed = timed[0]
         refusal = self.demand.broken_limit(speed) or Refusal.TPOT
-        if refusal is Refusal.TTFT:
-            why = f"the first token takes {speed.ttft_ms:,.0f} ms, above {self.demand.max_ttft_ms:,.0f} ms"
-        else:
-            why = f"a token takes {speed.tpot_ms:,.1f} ms, above {self.demand.max_tpot_ms:,.1f} ms"
-        return Refused(sizing=sizing, refusal=refusal, why=f"{why}, even at batch {sizing.workload.batch}")
+        is_ttft = refusal is Refusal.TTFT
+        value = speed.ttft_ms if is_ttft else speed.tpot_ms
+        limit = (self.demand.max_ttft_ms if is_ttft else self.demand.max_tpot_ms) or 0.0
+        refused = Refused(sizing=sizing, refusal=refusal, why="", value_ms=value, limit_ms=limit)
+        return replace(refused, why=limit_text(refusal, [refused]))
 
     def _point(self, kept: Sequence[tuple[Sizing, Speed]]) -> OperatingPoint:
         """Return the smallest batch that carries the load with the fewest replicas."""
@@ -233,6 +235,17 @@ def gpus_needed(sizing: Sizing) -> int | None:
     shared_bytes = memory.total_bytes - memory.runtime_bytes
     free_bytes_per_gpu = (memory.usable_bytes - memory.runtime_bytes) / count
     return math.ceil(shared_bytes / free_bytes_per_gpu) if free_bytes_per_gpu > 0.0 else None
+
+
+def limit_text(refusal: Refusal, refused: Sequence[Refused]) -> str:
+    """Say which limit these machines do not keep, and by how much."""
+    if refusal is Refusal.SPEED_UNKNOWN:
+        return "the bandwidth or the compute rate of the device is not known"
+    what = "the first token takes" if refusal is Refusal.TTFT else "a further token takes"
+    low, high = min(each.value_ms for each in refused), max(each.value_ms for each in refused)
+    took = f"{low:,.0f} ms" if high - low < 0.5 else f"{low:,.0f} to {high:,.0f} ms"
+    batches = {each.sizing.workload.batch for each in refused}
+    return f"{what} {took} at batch {min(batches)}, above the limit of {refused[0].limit_ms:,.0f} ms"
 
 
 def memory_text(sizing: Sizing) -> str:

@@ -31,6 +31,8 @@ from planner.units import HOURS_PER_MONTH, TOKENS_PER_PRICE
 
 # Tensor-parallel ranks share heads evenly: engines take powers of two.
 GPU_COUNTS = (1, 2, 4, 8, 16)
+# HGX and OAM boards carry eight.
+MODULES_PER_SERVER = 8
 
 
 class Housing(StrEnum):
@@ -299,15 +301,14 @@ def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) ->
     text = f"{units} x {purchase.usd:,.0f} USD a {purchase.what} ({dated})"
     if purchase.usd_low < purchase.usd_high:
         text += f"; middle of {purchase.usd_low:,.0f} to {purchase.usd_high:,.0f}"
-    if candidate.housing is Housing.CARD:
-        hosts = -(-count // int(assumptions["host_gpus"]))
-        host = hosts * assumptions["host_usd"]
-        return devices + host, f"{text}; plus {host:,.0f} for the host ({assumptions.source('host_usd')})"
-    if candidate.housing is Housing.MODULE:
-        share = assumptions["server_over_modules_fraction"]
-        source = assumptions.source("server_over_modules_fraction")
-        return devices * (1.0 + share), f"{text}; plus {share:.0%} for the server ({source})"
-    return devices, text
+    if candidate.housing not in (Housing.CARD, Housing.MODULE):
+        return devices, text
+    host = max(assumptions["host_usd"] * count / assumptions["host_gpus"], assumptions["host_minimum_usd"])
+    source = assumptions.source("host_usd")
+    share = devices * assumptions["server_over_modules_fraction"]
+    if candidate.housing is Housing.MODULE and share > host:
+        host, source = share, assumptions.source("server_over_modules_fraction")
+    return devices + host, f"{text}; plus {host:,.0f} USD for the computer around it ({source})"
 
 
 def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions) -> tuple[float, float, str]:
@@ -366,13 +367,20 @@ def _ownership(
         colo_usd_per_kw_month=get["colo_usd_per_kw_month"],
         colo_includes_energy=get["colo_includes_energy"],
         support_fraction_per_year=get["support_fraction_per_year"] if is_server else 0.0,
-        staff_fte=max(get["staff_fte_per_server"] * replicas, get["staff_fte_minimum"]),
+        staff_fte=max(
+            get["staff_fte_per_server"] * _servers(candidate, gpus, replicas), get["staff_fte_minimum"]
+        ),
         staff_usd_per_fte_year=get["staff_usd_per_fte_year"],
         insurance_fraction_per_year=get["insurance_fraction_per_year"],
         failure_fraction_per_year=get["failure_rate_per_gpu_year"] * get["out_of_warranty_fraction"],
         licence_usd_per_year=get["licence_usd_per_gpu_year"] * gpus,
         bandwidth_usd_per_year=get["bandwidth_usd_per_month"] * MONTHS_PER_YEAR,
     )
+
+
+def _servers(candidate: Candidate, gpus: int, replicas: int) -> int:
+    """Return the number of computers to look after: replicas on modules share boards of eight."""
+    return -(-gpus // MODULES_PER_SERVER) if candidate.housing is Housing.MODULE else replicas
 
 
 def _resale_fraction(assumptions: Assumptions) -> float:
@@ -468,7 +476,8 @@ def _notes(candidate: Candidate, point: OperatingPoint) -> Iterable[str]:
             if purchase.condition != "unstated"
             else ("the listings do not state the condition")
         )
-    if candidate.housing is Housing.MODULE and point.machine.gpu_count < 8 and not candidate.is_own:
+    gpus = point.machine.gpu_count * point.replicas
+    if candidate.housing is Housing.MODULE and gpus < MODULES_PER_SERVER and not candidate.is_own:
         yield "modules are sold on boards of eight: a smaller number is hard to buy"
 
 

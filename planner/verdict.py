@@ -40,11 +40,13 @@ def verdict(
     slow = not any(not option.is_too_slow for option in options if option.kind is not Kind.API)
     rental = cheapest_rental(options, scenario, may_be_slow=slow)
     purchase = cheapest(options, Kind.BUY, may_be_slow=slow)
-    api = cheapest(options, Kind.API)
+    api = cheapest(options, Kind.API) or next((each for each in options if each.kind is Kind.API), None)
     machines = [option for option in (rental, purchase) if option is not None]
     choices = [*machines, api] if scenario.has_demand and api is not None else machines
     if not choices:
         return _nothing(scenario, model_name, api, excluded, money)
+    if api is not None and api.usd_per_month is None:
+        choices = machines
     best = min(choices, key=lambda option: option.rank_key[1:])
     clauses = [_lead(best, scenario, money), *_others(best, rental, purchase, api, scenario, money)]
     text = "; ".join(clauses) + "."
@@ -59,6 +61,8 @@ def verdict(
 def price_date_text(option: Option) -> str:
     """Say when a price was seen, and what it is."""
     day = (option.price.seen_at or "")[:10] or "undated"
+    if option.kind is not Kind.RENT and option.price.status is PriceStatus.SNAPSHOT:
+        return f"price of {day}"
     words = {
         PriceStatus.VERIFIED: f"seen {day}",
         PriceStatus.STALE: f"last seen {day}",
@@ -133,7 +137,8 @@ def _lead(option: Option, scenario: Scenario, money: Money) -> str:
             each = f" at {money.exact(usd_in)} in and {money.exact(usd_out)} out a million tokens"
         return f"Call {option.name} at {provider}{each} ({price_date_text(option)}): {month} a month {use}"
     if option.is_own:
-        return f"Use your own {times_text(option)}: it costs {month} a month to run {use}"
+        own = times_text(option).removesuffix(" (own)")
+        return f"Use your own {own}: it costs {month} a month to run {use}"
     basis = option.basis
     years = float(basis.ownership.term_years) if isinstance(basis, BuyBasis) else 0.0
     price = money.text(option.purchase_usd or 0.0)
@@ -157,7 +162,11 @@ def _others(
         clauses.append(
             f"renting {rental_text(rental, money)} costs {money.text(rental.usd_per_month or 0.0)} a month"
         )
-    if purchase is not None:
+    if purchase is not None and best.kind is Kind.API:
+        verb = "using your own" if purchase.is_own else "buying"
+        name = times_text(purchase).removesuffix(" (own)")
+        clauses.append(f"{verb} {name} costs {money.text(purchase.usd_per_month or 0.0)} a month")
+    elif purchase is not None and not (best is purchase and purchase.is_own):
         payback = payback_text(purchase, money)
         if best is purchase:
             hours = purchase.break_even_hours_per_day
@@ -166,7 +175,8 @@ def _others(
         else:
             price = "" if purchase.is_own else f" for {money.text(purchase.purchase_usd or 0.0)}"
             verb = "using your own" if purchase.is_own else "buying"
-            clauses.append(f"{verb} {times_text(purchase)}{price} {payback}")
+            name = times_text(purchase).removesuffix(" (own)")
+            clauses.append(f"{verb} {name}{price} {payback}")
     if api is not None and best is not api and api.usd_per_month is not None:
         provider = api.provider_title or api.provider
         tokens = f"the {tokens_text(api.tokens_per_month or 0.0)} output tokens that it could write"
@@ -181,7 +191,7 @@ def _nothing(
 ) -> str:
     """Say that no machine serves it, why, and what does."""
     machine = f" on {scenario.gpus or 1}x {scenario.gpu}" if scenario.gpu else ""
-    reason = next((entry for entry in excluded if "GiB" in entry.why or "ms" in entry.why), None)
+    reason = next((entry for entry in excluded if " memory" in entry.why or " ms" in entry.why), None)
     why = f" ({reason.what}: {reason.why})" if reason is not None else ""
     text = f"Nothing to rent or buy serves {model_name} as {scenario.quant}{machine}{why}"
     if api is not None:
