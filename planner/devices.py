@@ -38,6 +38,9 @@ class Devices:
     link_latency_s: Column
     linked_gpus: Column  # how many GPUs that link spans
     pcie_bytes_per_s: Column
+    host_stream_bytes_per_s: (
+        Column  # most that weights for a prompt come in at, whatever the host memory does
+    )
     node_gpus: Column
     efficiency: Column
     cache_efficiency: Column
@@ -115,6 +118,8 @@ def _row(gpu: Gpu, engine: Engine) -> dict[str, float]:
         "link_latency_s": latency,
         "linked_gpus": span,
         "pcie_bytes_per_s": _pcie_bytes_per_s(gpu),
+        # The CPU may compute single tokens at the speed of its memory; prompts are computed on the GPU.
+        "host_stream_bytes_per_s": np.inf if gpu.coherent_memory else constants().host.default_gb_per_s * GB,
         "node_gpus": float(gpu.max_gpus_per_node or 8),
         "efficiency": known.efficiency,
         "cache_efficiency": known.cache_efficiency,

@@ -208,6 +208,7 @@ def _hardware(question: Question) -> Hardware:
         link_bytes_per_s=link,
         link_latency_s=latency,
         host_bytes_per_s=question.host_bytes_per_s,
+        host_stream_bytes_per_s=np.minimum(question.host_bytes_per_s, columns.host_stream_bytes_per_s),
     )
 
 

@@ -26,7 +26,8 @@ class Hardware:
     compute_share: Numbers
     link_bytes_per_s: Numbers
     link_latency_s: Numbers
-    host_bytes_per_s: Numbers
+    host_bytes_per_s: Numbers  # for single tokens, which the CPU may compute where they lie
+    host_stream_bytes_per_s: Numbers  # for prompts, computed on the GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +195,7 @@ def prefill_step(
         shape, tokens
     )
     rate = hardware.sharing * hardware.peak_flops * _compute_share(shape, hardware, engine)
-    host = offload_fraction * weights_read_bytes(shape, weights, chunk) / hardware.host_bytes_per_s
+    host = offload_fraction * weights_read_bytes(shape, weights, chunk) / hardware.host_stream_bytes_per_s
     hops = (hardware.gpu_count - hardware.sharing) * constants().host.hop_ms * 1e-3
     return Step(
         memory_s=passes * read * on_gpu,

@@ -11,6 +11,7 @@ from planner.memory import weights
 from planner.models import all_models
 from planner.quants import find_quant
 from planner.shape import shape_of
+from planner.sizing import size
 from planner.speed import (
     Hardware,
     all_reduce_s,
@@ -25,7 +26,7 @@ from planner.speed import (
     simple_prefill_tokens_per_s,
     steady_state,
 )
-from planner.workload import Engine
+from planner.workload import Engine, Machine, Workload
 
 LLAMA_8B = all_models()["llama-3.1-8b-instruct"]
 LLAMA_70B = all_models()["llama-3.3-70b-instruct"]
@@ -50,6 +51,7 @@ def hardware(name, engine, count=1, precision="bf16"):
         link_bytes_per_s=float(link[0]),
         link_latency_s=float(latency[0]),
         host_bytes_per_s=54e9,
+        host_stream_bytes_per_s=54e9,
     )
 
 
@@ -141,6 +143,21 @@ def test_weights_in_host_memory_cross_the_link():
     assert step.host_s * 1e3 == pytest.approx(0.75 * (6.7652 + 280.7633 / 20) / 54 * 1e3, abs=0.01)
     twice = decode(QWEN_480B, "Q4_K_M", replace(machine, host_bytes_per_s=108e9), LLAMA_CPP, offload=0.75)
     assert twice.host_s == pytest.approx(step.host_s / 2)
+
+
+def test_prompts_stream_offloaded_weights_however_fast_the_host_memory_is():
+    slow, fast, coherent = (
+        size(
+            Workload(
+                model=QWEN_480B, quant=find_quant("Q4_K_M"), offload_fraction=0.8, host_gb_per_s=bandwidth
+            ),
+            Machine(gpu=all_gpus()[name]),
+        ).speed
+        for name, bandwidth in (("H100 SXM", 54.0), ("H100 SXM", 400.0), ("GH200 96GB", 400.0))
+    )
+    assert fast.prefill_tokens_per_s == slow.prefill_tokens_per_s
+    assert fast.decode_tokens_per_s > 3 * slow.decode_tokens_per_s
+    assert coherent.prefill_tokens_per_s > 3 * slow.prefill_tokens_per_s
 
 
 @pytest.mark.parametrize("engine", [LLAMA_CPP, SERVING])
