@@ -6,11 +6,14 @@ Each has direct labels, dash as well as colour, and a sentence for those who can
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
+import numpy as np
 
+from planner.compare import CostByHours, Crossing
+from planner.money import Money
 from planner.sizing import Sizing
 from pricing.stored import StoredOffer
 
@@ -77,6 +80,77 @@ class Drawing:
 
     chart: Any
     alt: str
+    title: str = ""
+    names: str = ""  # what the short labels stand for
+    key: str | None = None
+    rows: Sequence[Mapping[str, object]] = ()  # the figures behind it
+
+
+def crossing(found: Crossing, money: Money) -> Drawing | None:
+    """Show the money spent on each way, month by month, and where owning has cost as much as renting."""
+    ways = (
+        ("rent", found.rent_name, found.rent_usd),
+        ("own", found.own_name, found.own_usd),
+        ("API", found.api_name, found.api_usd),
+    )
+    series = _series(ways, found.months, money)
+    if not series:
+        return None
+    marks = []
+    meets = found.break_even_months
+    if meets is not None and found.rent_usd is not None:
+        spent = money.amount(float(np.interp(meets, found.months, found.rent_usd)))
+        marks.append(Mark(x=meets, y=spent, text=f"pays back after {meets:,.1f} months"))
+    names = _names(ways)
+    end = "; ".join(f"{line.label} {line.points[-1][1]:,.0f} {money.currency}" for line in series)
+    said = marks[0].text if marks else "owning does not pay back within the term"
+    drawing = lines(
+        series,
+        x_title="months",
+        y_title=money.currency,
+        alt_text=f"{names}. Money spent after {found.months[-1]:,.0f} months: {end}. On this chart {said}.",
+        marks=marks,
+    )
+    return replace(
+        drawing,
+        title=f"Money spent over {found.months[-1]:,.0f} months",
+        names=names,
+        key="crossing_chart",
+        rows=_as_rows(series, "months"),
+    )
+
+
+def cost_by_hours(found: CostByHours, money: Money, here: float) -> Drawing | None:
+    """Show the cost of a month against the hours of use a day, with the present hours marked."""
+    ways = (
+        ("rent", found.rent_name, found.rent_usd_per_month),
+        ("own", found.own_name, found.own_usd_per_month),
+    )
+    series = _series(ways, found.hours_per_day, money)
+    if not series:
+        return None
+    marks = []
+    meets = found.break_even_hours_per_day
+    if meets is not None and found.rent_usd_per_month is not None:
+        cost = money.amount(float(np.interp(meets, found.hours_per_day, found.rent_usd_per_month)))
+        marks.append(Mark(x=meets, y=cost, text=f"the same at {meets:,.1f} h a day"))
+    said = f"They cost {marks[0].text}." if marks else "They do not meet within 24 hours a day."
+    names = _names(ways)
+    drawing = lines(
+        series,
+        x_title="hours a day; dotted: now",
+        y_title=f"{money.currency}/month",
+        alt_text=f"{names}. Cost of a month against hours a day. {said} Now it is {here:g} hours.",
+        marks=marks,
+        here=here,
+    )
+    return replace(
+        drawing,
+        title="Cost of a month by hours of use",
+        names=names,
+        key="hours_chart",
+        rows=_as_rows(series, "hours a day"),
+    )
 
 
 def lines(
@@ -127,17 +201,18 @@ def lines(
         layers.append(
             alt.Chart(alt.Data(values=[{"x": here}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x="x:Q")
         )
-    if marks:
-        points = alt.Chart(alt.Data(values=[{"x": m.x, "y": m.y, "text": m.text} for m in marks]))
+    for mark in marks:
+        # Two rising lines leave room to the lower right of where they cross, and to the upper left.
+        is_left = mark.x < 0.5 * max((value["x"] for value in values), default=0.0)
+        align, dx, dy = ("left", 8, 18) if is_left else ("right", -8, -16)
+        point = alt.Chart(alt.Data(values=[{"x": mark.x, "y": mark.y, "text": mark.text}]))
         layers += [
-            points.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(x="x:Q", y="y:Q"),
-            points.mark_text(align="right", dx=-10, dy=-10, fontSize=TEXT_SIZE).encode(
+            point.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(x="x:Q", y="y:Q"),
+            point.mark_text(align=align, dx=dx, dy=dy, fontSize=TEXT_SIZE).encode(
                 x="x:Q", y="y:Q", text="text:N"
             ),
         ]
-    chart = alt.layer(*layers).properties(
-        height=height, padding={"right": 170, "left": 5, "top": 5, "bottom": 5}
-    )
+    chart = alt.layer(*layers).properties(height=height)
     return Drawing(chart=chart, alt=alt_text)
 
 
@@ -369,6 +444,31 @@ def effect(
             .encode(x="x:Q")
         )
     return Drawing(chart=alt.layer(*layers).properties(height=110), alt=alt_text)
+
+
+def _series(
+    ways: Sequence[tuple[str, str | None, Sequence[float] | None]], x: Sequence[float], money: Money
+) -> list[Line]:
+    """Return a line for each way that there is, in the currency that is shown."""
+    return [
+        Line(label=label, points=[(at, money.amount(usd)) for at, usd in zip(x, amounts, strict=True)])
+        for label, _, amounts in ways
+        if amounts is not None
+    ]
+
+
+def _names(ways: Sequence[tuple[str, str | None, Sequence[float] | None]]) -> str:
+    """Say what the short labels stand for."""
+    return "; ".join(name for _, name, amounts in ways if name is not None and amounts is not None)
+
+
+def _as_rows(series: Sequence[Line], x_name: str) -> list[dict[str, object]]:
+    """Return lines over the same x as a table, a column for each."""
+    rows: dict[float, dict[str, object]] = {}
+    for line in series:
+        for x, y in line.points:
+            rows.setdefault(x, {x_name: x})[line.label] = y
+    return list(rows.values())
 
 
 def _cycle(choices: Sequence[Any], names: Sequence[str]) -> list[Any]:

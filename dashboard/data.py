@@ -7,24 +7,32 @@ makes the next page compute it anew.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard.tables import tokens_per_s
+from dashboard import tables
+from dashboard.state import permalink
 from planner.assumptions import all_assumptions
+from planner.compare import Plan
+from planner.compare import plan as make_plan
+from planner.explain import Explanation
 from planner.gpus import find_gpu
 from planner.grid import size_grid
 from planner.models import find_model
+from planner.money import Money
+from planner.options import Excluded, Kind, Option
 from planner.quants import find_quant
+from planner.rates import PriceStatus, Rate
 from planner.scenario import Scenario
 from planner.sizing import Sizing, size
 from planner.units import GB
+from planner.verdict import times_text
 from planner.workload import KvDtype, Machine, Method, Workload
 from pricing.settings import Settings
 from pricing.store import Store
@@ -39,6 +47,14 @@ DEFAULT_GPU = "H100 SXM"
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
 METHODOLOGY = "methodology.md"
+# Formats of `planner.export` that the page offers: label and type.
+DOWNLOADS: Mapping[str, tuple[str, str]] = {
+    "csv": ("CSV", "text/csv"),
+    "xlsx": ("Excel", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "json": ("JSON", "application/json"),
+    "md": ("Markdown", "text/markdown"),
+    "html": ("HTML", "text/html"),
+}
 
 
 def now() -> datetime:
@@ -59,6 +75,143 @@ def store() -> Store:
 @st.cache_resource(max_entries=4, show_spinner="Opening the database")
 def _open_store(url: str) -> Store:
     return Store.open(url)
+
+
+def plan(scenario: Scenario) -> Plan:
+    """Return every way to serve it, priced and ranked; computed once for each question and set of prices."""
+    opened = store()
+    return _plan(permalink(scenario), opened.label, opened.revision(), scenario, opened)
+
+
+@st.cache_resource(max_entries=128, ttl=KEEP_SECONDS, show_spinner=False)
+def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store: Store) -> Plan:
+    asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
+    prices = _prices(*asked, label, revision, _store)
+    return make_plan(_scenario, prices.rates, left_out=prices.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the store offers a plan, and what it holds back."""
+
+    rates: Sequence[Rate]
+    left_out: Sequence[Excluded]
+
+
+@st.cache_resource(max_entries=8, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
+def _prices(
+    as_of: date | None,
+    max_age_days: float,
+    providers: tuple[str, ...],
+    label: str,
+    revision: int,
+    _store: Store,
+) -> Prices:
+    market: dict[str, Any] = {
+        "now": now(),
+        "as_of": as_of,
+        "max_age_days": max_age_days,
+        "provider": providers or None,
+    }
+    left_out = [Excluded(what=what, why=why) for what, why in _store.left_out(**market)]
+    return Prices(_store.rates(**market), left_out)
+
+
+def export(found: Plan, name: str) -> Callable[[], bytes]:
+    """Return what writes a plan in a format of `planner.export`; called when a person asks for the file."""
+
+    def written() -> bytes:
+        from planner.export import FORMATS
+
+        return FORMATS[name](found, permalink(found.scenario))
+
+    return written
+
+
+def threshold(found: Plan) -> str | None:
+    """Return the note that turns the verdict round: from which hours, and below which rent, it would flip."""
+    return next((note for note in found.notes if "rent if you find" in note), None)
+
+
+def option_name(option: Option) -> str:
+    """Name an option in a few words."""
+    name = times_text(option)
+    if option.kind is Kind.BUY:
+        return name if option.is_own else f"buy {name}"
+    return f"{name}, {option.provider_title or option.provider}"
+
+
+def option_rows(found: Plan) -> list[dict[str, Any]]:
+    """Return the ranked options as rows of the table; None is unknown."""
+    return [_option_row(rank, option, found.money) for rank, option in enumerate(found.options, start=1)]
+
+
+def _option_row(rank: int, option: Option, money: Money) -> dict[str, Any]:
+    speed = option.point.speed if option.point else None
+    prices, price = option.token_prices, option.price
+    return {
+        "rank": rank,
+        "option": f"buy {times_text(option)}" if _is_bought(option) else times_text(option),
+        "provider": option.provider_title or option.provider,
+        "tier": option.tier,
+        "month": _in(money, option.usd_per_month),
+        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
+        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
+        "mtok": _in(money, prices.usd_per_million_tokens if prices else None),
+        "decode": speed.decode_tokens_per_s if speed else None,
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "pays_back": option.break_even_months,
+        "purchase": _in(money, option.purchase_usd),
+        "vram": option.vram_total_gb,
+        "status": str(price.status),
+        "seen": _seen(option),
+        "source": address_of(price.source_url),
+        "deploy": address_of(option.deploy_url),
+        "region": option.region,
+        "billing": option.billing,
+        "why": "; ".join((*(["too slow to talk to"] if option.is_too_slow else []), *option.notes)) or None,
+    }
+
+
+def _is_bought(option: Option) -> bool:
+    return option.kind is Kind.BUY and not option.is_own
+
+
+def _in(money: Money, usd: float | None) -> float | None:
+    return None if usd is None else money.amount(usd)
+
+
+def _seen(option: Option) -> str | None:
+    """Say when a price was seen: how long ago where that is known to the hour, else the day."""
+    price = option.price
+    if price.status in (PriceStatus.VERIFIED, PriceStatus.STALE) and price.age_hours is not None:
+        return f"{tables.age(price.age_hours)} ago"
+    return (price.seen_at or "")[:10] or None
+
+
+def address_of(source: str | None) -> str | None:
+    """Return a source as an address that a browser opens, None where it has none."""
+    if source is None:
+        return None
+    if source.startswith("github:"):  # as the bundled collection names a file at a commit
+        repository, _, rest = source.removeprefix("github:").partition("@")
+        commit, _, path = rest.partition(":")
+        return f"https://github.com/{repository}" + (f"/blob/{commit}/{path}" if path else "")
+    return source if source.startswith("https://") else None
+
+
+def side_by_side(explained: Sequence[Explanation]) -> list[dict[str, Any]]:
+    """Return the figures of some options as a table: one row for each figure, one column for each option."""
+    rows: dict[str, dict[str, Any]] = {}
+    for each in explained:
+        title = f"{each.number}. {option_name(each.option)}"
+        for figure in each.figures:
+            row = rows.setdefault(
+                f"{figure.name} [{figure.unit}]", {"figure": f"{figure.name} [{figure.unit}]"}
+            )
+            value = tables.significant(figure.value, 4)
+            row[title] = tables.starred(value, figure.is_estimate)
+    return list(rows.values())
 
 
 def workload(scenario: Scenario) -> Workload:
@@ -179,7 +332,9 @@ def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) ->
                 cells.append(Cell(row=model, column=gpu, word="no", level=3, detail="not with 8"))
                 continue
             speed = float(found.decode_tokens_per_s[row, column, 0, place])
-            detail = f"{COUNTS[place]}x {gpu}: {tokens_per_s(speed)}* tok/s" if speed == speed else "fits"
+            detail = (
+                f"{COUNTS[place]}x {gpu}: {tables.tokens_per_s(speed)}* tok/s" if speed == speed else "fits"
+            )
             word = "fits" if COUNTS[place] == 1 else f"{COUNTS[place]} GPUs"
             cells.append(Cell(row=model, column=gpu, word=word, level=min(place, 2), detail=detail))
     return cells

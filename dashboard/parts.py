@@ -106,11 +106,11 @@ def estimate_note(more: str = "") -> None:
     st.caption(f"\\* estimated, not measured. {plain(more)}")
 
 
-def figures(entries: Sequence[tuple[str, str | None, str | None]]) -> None:
+def figures(entries: Sequence[tuple[str, str | None, str | None]], width: int = 165) -> None:
     """Show figures in a row that wraps: title with its unit, value, a word on it."""
     with st.container(horizontal=True, gap="small"):
         for title, value, word in entries:
-            st.metric(title, value, word, delta_color="off", delta_arrow="off", width=165)
+            st.metric(title, value, word, delta_color="off", delta_arrow="off", width=width)
 
 
 def links(entries: Iterable[tuple[str, str]]) -> None:
@@ -146,7 +146,8 @@ def table(
     columns: Mapping[str, Any] | None = None,
     key: str | None = None,
     height: int | None = None,
-) -> None:
+    on_select: bool = False,
+) -> Sequence[int]:
     """
     Show records as a table that can be sorted, searched and narrowed to chosen columns.
 
@@ -156,10 +157,14 @@ def table(
         columns: Titles with units and formats, by field.
         key: Of the element.
         height: In pixels; by the number of rows where None.
+        on_select: Whether rows can be chosen.
+
+    Returns:
+        Places of the chosen rows, from 0.
     """
     import pandas as pd
 
-    st.dataframe(
+    shown = st.dataframe(
         pd.DataFrame(list(rows)),
         hide_index=True,
         column_config=dict(columns or {}),
@@ -168,7 +173,10 @@ def table(
         placeholder="",
         alt=alt,
         key=key,
+        on_select="rerun" if on_select else "ignore",
+        selection_mode="multi-row",
     )
+    return list(shown.selection.rows) if on_select else []
 
 
 def _draw_inputs(open_fields: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from planner.gpus import all_gpus, find_gpu
 from planner.models import all_models, find_model
 from planner.quants import all_quants, find_quant
 from planner.rates import Tier
-from planner.scenario import DEFAULT_MODEL, DEFAULT_USD_PER_KWH, Scenario
+from planner.scenario import DEFAULT_MODEL, Scenario
 from planner.workload import Engine, KvDtype, Method
 
 # What only the command line can read: a file of the user's own machine.
@@ -94,7 +94,9 @@ def _regions() -> Sequence[str]:
 
 
 def _providers() -> Sequence[str]:
-    return ("runpod", "vastai", "vultr", "digitalocean")
+    from pricing.registry import provider_infos
+
+    return tuple(provider_infos())
 
 
 def _settable() -> Sequence[str]:
@@ -309,8 +311,8 @@ OWNING = (
         low=0.0001,
         high=100.0,
         step=0.01,
-        placeholder=f"{DEFAULT_USD_PER_KWH:g}",
-        hint=f"Empty: {DEFAULT_USD_PER_KWH:g}, or the tariff of the region where one is chosen.",
+        format="%.3f",
+        hint="Leave it as it is where a region is chosen below: its dated tariff counts then.",
     ),
     Field(
         name="electricity_region",

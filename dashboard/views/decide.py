@@ -1,6 +1,253 @@
-"""x."""
+"""Decide: where to run the model, for how much a month, and when buying would pay."""
 
-from dashboard import parts
+from collections.abc import Sequence
+from typing import Any
 
-f = parts.frame()
-f.head.subheader(repr(f.scenario.to_query()))
+import streamlit as st
+
+from dashboard import data, parts, state, tables
+from planner.compare import Plan
+from planner.recommend import Choice
+from planner.scenario import Scenario
+
+PRESETS = (
+    ("One GPU for a 70B chat", {"model": "llama-3.3-70b-instruct", "hours_per_day": 8.0}),
+    (
+        "A coding model for a team",
+        {"model": "qwen3-coder-480b-a35b", "quant": "FP8", "batch": 16, "hours_per_day": 10.0},
+    ),
+    ("A card at home", {"model": "qwen3-30b-a3b", "owner": "home", "own": "1x RTX 4090"}),
+    ("100 million tokens a month", {"model": "gpt-oss-120b", "quant": "MXFP4", "tokens_per_month": 1e8}),
+    ("Always on", {"model": "qwen3.5-35b-a3b", "hours_per_day": 24.0}),
+)
+RECOMMENDED = {
+    "best_single_gpu": "Best single GPU",
+    "best_multi_gpu": "Best with several GPUs",
+    "best_value": "Best value",
+    "unified_memory": "Unified memory",
+    "cheapest_cloud": "Cloud from",
+}
+
+
+def show() -> None:
+    """Draw the page."""
+    frame = parts.frame()
+    found = data.plan(frame.scenario)
+    with frame.head:
+        with st.container(key="verdict"):
+            st.markdown(f"#### {parts.plain(found.verdict)}")
+        _below_the_verdict(found)
+    _charts(found)
+    with st.container(key="options"):
+        _options(found)
+    _left_out(found)
+    _recommended(found)
+    with st.expander("What to know about these figures"):
+        for note in found.notes:
+            st.markdown(f"- {parts.plain(note)}")
+    st.caption("Start from an example:")
+    parts.links((title, _preset(options)) for title, options in PRESETS)
+
+
+def _preset(options: dict[str, Any]) -> str:
+    return state.permalink(Scenario.from_mapping(options), "./")
+
+
+def _below_the_verdict(found: Plan) -> None:
+    threshold = data.threshold(found)
+    if threshold is not None:
+        st.markdown(parts.plain(threshold))
+    narrowed = [
+        name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
+    ]
+    if narrowed:
+        words = ", ".join(f"{state.FIELDS[name].label}" for name in narrowed)
+        st.caption(f"Only a part of the market is considered: {parts.plain(words)} under More assumptions.")
+    for warning in found.scenario.warnings:
+        st.warning(parts.plain(warning), icon=":material/warning:")
+
+
+def _charts(found: Plan) -> None:
+    from dashboard import charts  # loads the chart library: after the verdict is on its way
+
+    crossing = charts.crossing(found.crossing(), found.money)
+    hours = None
+    if not found.scenario.has_demand:
+        hours = charts.cost_by_hours(found.cost_by_hours(), found.money, found.scenario.hours_per_day)
+    shown = [drawing for drawing in (crossing, hours) if drawing is not None]
+    for column, drawing in zip(st.columns(len(shown) or 1), shown, strict=False):
+        with column:
+            st.markdown(f"**{parts.plain(drawing.title)}**")
+            st.caption(parts.plain(drawing.names))
+            parts.draw(drawing, key=drawing.key, rows=drawing.rows)
+
+
+def _options(found: Plan) -> None:
+    st.subheader("Every way to serve it, cheapest first", anchor=False)
+    if not found.options:
+        st.info("Nothing serves it. Loosen a limit, choose a smaller format, or see below what was left out.")
+        return
+    _best_of_each(found)
+    currency = found.money.currency
+    rows = data.option_rows(found)
+    event = parts.table(
+        rows,
+        alt=f"{len(rows)} ways to serve {found.model.name}, cheapest by the month first.",
+        columns=_columns(currency),
+        key="options_table",
+        height=440,
+        on_select=True,
+    )
+    parts.estimate_note("Prices are without VAT. Choose rows to see how their figures come about.")
+    _downloads(found)
+    _chosen(found, event)
+
+
+def _best_of_each(found: Plan) -> None:
+    money = found.money
+    best = (
+        ("Cheapest to rent", found.rental),
+        ("Cheapest to own", found.purchase),
+        ("Cheapest API", found.api),
+    )
+    parts.figures(
+        [
+            (title, f"{money.text(option.usd_per_month)} a month", data.option_name(option))
+            for title, option in best
+            if option is not None and option.usd_per_month is not None
+        ],
+        width=330,
+    )
+
+
+def _columns(currency: str) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    link = st.column_config.LinkColumn
+    return {
+        "rank": number("#", format="%d", width=40),
+        "option": text("option", pinned=True, width=170),
+        "provider": text("from"),
+        "tier": text("tier", width=90),
+        "month": number(f"{currency}/month", format="accounting"),
+        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
+        "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
+        "mtok": number(f"{currency}/M tokens*", format="%.2f"),
+        "decode": number("one user* [tok/s]", format="%.1f"),
+        "aggregate": number("all together* [tok/s]", format="%.0f"),
+        "pays_back": number("pays back [months]", format="%.1f"),
+        "purchase": number(f"to buy [{currency}]", format="accounting"),
+        "vram": number("VRAM total [GB]", format="%.0f"),
+        "region": text("region"),
+        "billing": text("billed"),
+        "status": text("price"),
+        "seen": text("seen"),
+        "source": link("source", display_text=r"https?://(?:www\.)?([^/]+)"),
+        "deploy": link("deploy", display_text="open"),
+        "why": text("note"),
+    }
+
+
+def _downloads(found: Plan) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for name, (label, mime) in data.DOWNLOADS.items():
+            st.download_button(
+                label,
+                data=data.export(found, name),
+                file_name=f"plan.{name}",
+                mime=mime,
+                key=f"download_{name}",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+        st.download_button(
+            "Scenario",
+            data=found.scenario.to_toml(),
+            file_name="scenario.toml",
+            mime="application/toml",
+            key="download_scenario",
+            on_click="ignore",
+            help="A file that the command line reads: breakeven plan --scenario scenario.toml",
+        )
+
+
+def _chosen(found: Plan, numbers: Sequence[int]) -> None:
+    """Show the chosen options side by side, and each figure with its formula and the numbers put in."""
+    if not numbers:
+        return
+    st.subheader("The chosen ones side by side", anchor=False)
+    explained = [found.explain(number + 1) for number in numbers if number < len(found.options)]
+    parts.table(
+        data.side_by_side(explained), alt="Figures of the chosen options side by side.", key="side_by_side"
+    )
+    for each in explained:
+        with st.expander(f"{each.number}. {parts.plain(data.option_name(each.option))}: how it comes about"):
+            parts.table(
+                [figure.to_document() for figure in each.figures],
+                alt=f"Formula, numbers and source of every figure of {each.option.name}.",
+                columns={
+                    "value": st.column_config.NumberColumn("value", format="%.6g"),
+                    "numbers": st.column_config.TextColumn("numbers put in", width="large"),
+                    "formula": st.column_config.TextColumn("formula", width="medium"),
+                    "is_estimate": "estimated",
+                },
+            )
+            for note in each.option.notes:
+                st.caption(parts.plain(note))
+
+
+def _left_out(found: Plan) -> None:
+    if not found.excluded:
+        return
+    with st.expander(
+        f"Left out, and why: {tables.plural(len(found.excluded), 'entry').replace('entrys', 'entries')}"
+    ):
+        parts.table(
+            [entry.to_document() for entry in found.excluded],
+            alt="What is not in the table, and why.",
+            columns={
+                "what": st.column_config.TextColumn("what", width="medium"),
+                "why": st.column_config.TextColumn("why", width="large"),
+            },
+            key="left_out",
+        )
+
+
+def _recommended(found: Plan) -> None:
+    rows = [
+        _recommendation(title, choice)
+        for name, title in RECOMMENDED.items()
+        if (choice := getattr(found.recommended, name)) is not None
+    ]
+    if not rows:
+        return
+    st.subheader("Hardware that holds it", anchor=False)
+    parts.table(
+        rows,
+        alt="Recommended hardware by kind.",
+        columns={
+            "usd": st.column_config.NumberColumn("to buy [USD]", format="accounting"),
+            "as_of": "price of",
+            "usd_per_hour": "to rent [USD/h]",
+            "vram": st.column_config.NumberColumn("VRAM total [GB]", format="%.0f"),
+            "decode": st.column_config.NumberColumn("one user* [tok/s]", format="%.1f"),
+            "source": st.column_config.TextColumn("price from", width="large"),
+        },
+        key="recommended",
+    )
+    parts.estimate_note()
+
+
+def _recommendation(title: str, choice: Choice) -> dict[str, Any]:
+    return {
+        "kind": title,
+        "machine": choice.name,
+        "usd": choice.usd,
+        "usd_per_hour": choice.usd_per_hour,
+        "vram": choice.vram_total_gb,
+        "decode": choice.decode_tokens_per_s,
+        "as_of": (choice.as_of or "")[:10] or None,
+        "source": choice.source,
+    }
+
+
+show()

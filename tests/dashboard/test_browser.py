@@ -1,0 +1,176 @@
+"""The main path in a real browser: open, read the verdict, change the question, take the figures away."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.conftest import IN_CI
+from tests.dashboard.chromium import ROOT, Watched, find_chromium, running_browser, running_server, watch
+
+pytestmark = pytest.mark.browser
+
+if find_chromium() is None and not IN_CI:
+    pytest.skip("no Chromium on this machine (apt-get install chromium)", allow_module_level=True)
+
+VERDICT, OPTIONS = ".st-key-verdict", ".st-key-options"
+
+
+@pytest.fixture(scope="module")
+def server_database(bundled_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("server") / "breakeven.db"
+    file.write_bytes(bundled_database.read_bytes())
+    return file
+
+
+@pytest.fixture(scope="module")
+def url(server_database: Path) -> Iterator[str]:
+    assert find_chromium() is not None, "Chromium is missing, and in CI nothing may be skipped for want of it"
+    with running_server(server_database) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright, running_browser(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture
+def watched(browser, url: str) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(30_000)
+    yield watch(context, url)
+    context.close()
+
+
+def verdict(watched: Watched) -> str:
+    return watched.page.locator(VERDICT).inner_text()
+
+
+def wait_for_another_verdict(watched: Watched, before: str) -> str:
+    watched.page.wait_for_function(
+        "([selector, before]) => { const found = document.querySelector(selector);"
+        " return found && found.innerText.trim() && found.innerText !== before; }",
+        arg=[VERDICT, before],
+    )
+    return verdict(watched)
+
+
+def query(watched: Watched) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(watched.page.url).query)
+
+
+def choose(watched: Watched, key: str, option: str) -> None:
+    box = watched.page.locator(f".st-key-{key} input").first
+    box.click()
+    box.fill(option)
+    watched.page.get_by_role("option", name=option, exact=True).click()
+
+
+def settled(watched: Watched) -> None:
+    watched.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]').wait_for()
+
+
+def test_the_main_path(watched, url, server_database, tmp_path):
+    page = watched.page
+    page.goto(url)
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    first = verdict(watched)
+    assert "4 h a day" in first
+    assert query(watched) == {}
+
+    choose(watched, "model", "qwen3-8b")
+    second = wait_for_another_verdict(watched, first)
+    settled(watched)
+    assert query(watched) == {"model": ["qwen3-8b"]}
+
+    slider = page.locator(".st-key-hours_per_day").get_by_role("slider")
+    slider.focus()
+    slider.press("ArrowRight")
+    third = wait_for_another_verdict(watched, second)
+    settled(watched)
+    assert "4.1 h a day" in third
+    assert query(watched) == {"model": ["qwen3-8b"], "hours_per_day": ["4.1"]}
+
+    page.reload()
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    assert verdict(watched) == third
+
+    with page.expect_download() as waiting:
+        page.locator(".st-key-download_csv button").click()
+    page_file = tmp_path / "page.csv"
+    waiting.value.save_as(page_file)
+    command_file = tmp_path / "command.csv"
+    options = ["qwen3-8b", "--hours-per-day", "4.1", "-o", str(command_file)]
+    subprocess.run(
+        [sys.executable, "-m", "dashboard", "export", *options],
+        cwd=ROOT,
+        env={**os.environ, "BREAKEVEN_DATABASE_URL": f"sqlite:///{server_database}"},
+        check=True,
+        capture_output=True,
+    )
+    assert page_file.read_bytes() == command_file.read_bytes()
+
+    assert watched.foreign == []
+    assert watched.errors == []
+
+
+def test_an_address_opens_the_page_in_that_state(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=qwen3-8b&hours_per_day=8&quant=FP8")
+    page.locator(VERDICT).get_by_text("8 h a day").wait_for()
+    assert page.locator(".st-key-model input").first.input_value() == "qwen3-8b"
+    assert watched.errors == []
+
+
+def test_an_address_with_an_alias_and_bad_values_becomes_the_canonical_one(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=Qwen/Qwen3-8B&hours_per_day=99&provider=runpod,vastai")
+    page.get_by_text("In the address").first.wait_for()
+    settled(watched)
+    page.wait_for_function("() => location.search.includes('model=qwen3-8b')")
+    assert query(watched) == {"model": ["qwen3-8b"], "provider": ["runpod", "vastai"]}
+    assert "hours_per_day" in page.locator("[data-testid=stAlert]").all_inner_texts()[0]
+
+
+def test_the_question_survives_the_way_between_pages_and_back(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home")
+    page.locator(VERDICT).wait_for()
+    page.get_by_role("link", name="Size", exact=True).click()
+    page.get_by_text("Qwen3 8B").first.wait_for()
+    assert urlsplit(page.url).path == "/size"
+    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+    page.go_back()
+    page.locator(VERDICT).wait_for()
+    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+
+
+@pytest.mark.parametrize("path", ["size", "market", "compare", "method"])
+def test_every_page_answers_at_a_path_of_its_own_and_asks_no_other_host(watched, url, path):
+    page = watched.page
+    page.goto(f"{url}/{path}")
+    page.locator(".st-key-answer").wait_for()
+    settled(watched)
+    assert watched.foreign == []
+    # Streamlit looks for its server below the path of the page first; the browser notes that it is not there.
+    unexpected = [error for error in watched.errors if not re.search(r"status of 404", error)]
+    assert unexpected == []
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    watched = watch(context, url)
+    watched.page.goto(url)
+    watched.page.locator(f"{OPTIONS} canvas").first.wait_for()
+    width = watched.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 390
+    context.close()
