@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, StaticPool
 
 from pricing.errors import StoreError
@@ -51,9 +51,9 @@ class Target:
     @property
     def is_read_only(self) -> bool:
         """Whether the file, or the folder that its journal needs, is closed to writing; also for root."""
-        if self.path is None or not self.path.exists():
+        if self.path is None or not self.path.parent.exists():
             return False
-        return not (may_write(self.path) and may_write(self.path.parent))
+        return not may_write(self.path.parent) or (self.path.exists() and not may_write(self.path))
 
 
 def find_target(url: str) -> Target:
@@ -91,7 +91,7 @@ def may_write(path: Path) -> bool:
 def reading_engine(target: Target, timeout_s: float = TIMEOUT_S) -> Engine:
     """Return an engine whose transactions see one state of the database and change nothing."""
     if not target.is_sqlite:
-        return _server_engine(target, timeout_s)
+        return _server_engine(target, timeout_s, isolation_level="REPEATABLE READ")
     return _sqlite_engine(target, timeout_s, begin="BEGIN", setup=_set_up_reading)
 
 
@@ -128,22 +128,14 @@ def open_sqlite(target: Target, timeout_s: float = TIMEOUT_S) -> sqlite3.Connect
     """
     if target.path is None:
         return sqlite3.connect(":memory:", timeout=timeout_s, check_same_thread=False)
-    path = quote(str(target.path.absolute()))
-    modes = ["mode=ro", "mode=ro&immutable=1"] if target.is_read_only else ["mode=rwc"]
-    for mode in modes:
-        is_last = mode == modes[-1]
-        connection = sqlite3.connect(
-            f"file:{path}?{mode}", uri=True, timeout=timeout_s, check_same_thread=False
-        )
-        try:
-            connection.execute("SELECT count(*) FROM sqlite_master")
-        except sqlite3.Error:
-            connection.close()
-            if is_last:
-                raise
-        else:
-            return connection
-    raise AssertionError("unreachable: the last mode either opens or raises")
+    mode = "mode=rwc"
+    if target.is_read_only:
+        log = target.path.with_name(f"{target.path.name}-wal")
+        is_settled = not log.exists() or log.stat().st_size == 0
+        mode = "mode=ro" if may_write(target.path.parent) or not is_settled else "mode=ro&immutable=1"
+    return sqlite3.connect(
+        f"{target.path.absolute().as_uri()}?{mode}", uri=True, timeout=timeout_s, check_same_thread=False
+    )
 
 
 @contextmanager
@@ -163,6 +155,8 @@ def store_errors(target: Target, timeout_s: float = TIMEOUT_S) -> Iterator[None]
         yield
     except DBAPIError as error:
         raise StoreError(_explain(str(error.orig), target, timeout_s)) from error
+    except PoolTimeout as error:
+        raise StoreError(f"database {target.label}: too many questions at once; try again") from error
     except (sqlite3.Error, OSError) as error:
         raise StoreError(_explain(str(error), target, timeout_s)) from error
 
@@ -171,6 +165,8 @@ def _explain(message: str, target: Target, timeout_s: float) -> str:
     text = " ".join(message.split())
     where = f"database {target.label}"
     if not target.is_sqlite:
+        if "permission denied" in text or "must be owner" in text:
+            return f"{where}: its user may not do that ({text}); grant it the schema, or give another user"
         if "connect" in text or "authentication" in text or "does not exist" in text:
             return f"{where}: cannot be reached ({text}); start the server or correct BREAKEVEN_DATABASE_URL"
         return f"{where}: {text}"
@@ -187,9 +183,11 @@ def _explain(message: str, target: Target, timeout_s: float) -> str:
     return f"{where}: {text}"
 
 
-def _server_engine(target: Target, timeout_s: float) -> Engine:
+def _server_engine(target: Target, timeout_s: float, *, isolation_level: str = "READ COMMITTED") -> Engine:
     options = {"connect_timeout": max(2, round(timeout_s)), "application_name": "breakeven"}
-    return create_engine(target.url, pool_pre_ping=True, connect_args=options)
+    return create_engine(
+        target.url, pool_pre_ping=True, connect_args=options, isolation_level=isolation_level
+    )
 
 
 def _sqlite_engine(

@@ -213,7 +213,7 @@ def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:
     days = f"{selection.max_age / timedelta(days=1):g}"
     return [
         _left_out(
-            row.provider, row.number, f"last seen on {utc(row.last_seen_at):%Y-%m-%d}, over {days} days ago"
+            row.provider, row.number, f"last seen {utc(row.last_seen_at):%Y-%m-%d}, over {days} days ago"
         )
         for row in fetch(connection, sql, where)
     ]

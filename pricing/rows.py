@@ -1,17 +1,16 @@
 """Offers as rows of the tables: series, sources and prices, added where they are new."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, insert, select, update
-from sqlmodel import SQLModel
+from sqlalchemy import Connection, insert, select, update
 
-from pricing import tables
 from pricing.intervals import Row, plain
 from pricing.memory import Origin
 from pricing.offer import Offer
 from pricing.regions import region_key
+from pricing.tables import METADATA
 
 # SQLite takes at most 999 parameters in a statement on old systems.
 CHUNK = 500
@@ -20,22 +19,18 @@ STATED = ("region", "billing", "vcpus", "ram_gb")
 T = TypeVar("T")
 
 
-def _table(model: type[SQLModel]) -> Table:
-    return tables.METADATA.tables[str(model.__tablename__)]
+TABLES = METADATA.tables
+VALUE, SOURCE, RUN = TABLES["store_value"], TABLES["source"], TABLES["provider_run"]
+SERIES, PRICE, REVIEW = TABLES["series"], TABLES["price"], TABLES["review"]
 
 
-VALUE, SOURCE, RUN = _table(tables.StoreValue), _table(tables.Source), _table(tables.ProviderRun)
-SERIES, PRICE, REVIEW = _table(tables.Series), _table(tables.Price), _table(tables.Review)
-
-
-def series_ids(connection: Connection, offers: Iterable[Offer]) -> dict[str, int]:
+def series_ids(connection: Connection, wanted: Mapping[str, Offer]) -> dict[str, int]:
     """Return the row of each series by `Offer.id`, adding new ones and what is newly stated of others."""
-    wanted = {offer.id: offer for offer in offers}
     collectors = {_collector(offer) for offer in wanted.values()}
     known = _known_series(connection, collectors)
     for offer_id in wanted.keys() & known.keys():
         _update_stated(connection, wanted[offer_id], *known[offer_id])
-    new = [_series_row(offer) for offer_id, offer in wanted.items() if offer_id not in known]
+    new = [_series_row(offer_id, offer) for offer_id, offer in wanted.items() if offer_id not in known]
     if new:
         connection.execute(insert(SERIES), new)
         known = _known_series(connection, collectors)
@@ -119,13 +114,13 @@ def _known_sources(connection: Connection, urls: Sequence[str]) -> dict[str, int
     found: dict[str, int] = {}
     for chunk in chunks(urls):
         query = select(SOURCE.c.url, SOURCE.c.id).where(SOURCE.c.url.in_(chunk))
-        found |= dict(connection.execute(query).tuples().all())
+        found |= {row.url: row.id for row in connection.execute(query)}
     return found
 
 
-def _series_row(offer: Offer) -> Row:
+def _series_row(offer_id: str, offer: Offer) -> Row:
     return {
-        "offer_id": offer.id,
+        "offer_id": offer_id,
         "collector": _collector(offer),
         "provider": offer.provider,
         "witness": offer.witness,

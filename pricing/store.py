@@ -201,8 +201,9 @@ class Store:
         """
         from pricing import writing
 
+        offers = writing.distinct(result.offers)
         with self._writing() as connection:
-            return writing.record(connection, result)
+            return writing.record(connection, result, offers)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

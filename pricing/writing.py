@@ -56,17 +56,21 @@ class RecordReport:
     notes: tuple[str, ...] = ()
 
 
-def record(connection: Connection, result: ProviderResult) -> RecordReport:
+def record(connection: Connection, result: ProviderResult, offers: Mapping[str, Offer]) -> RecordReport:
     """
     Store one provider's result within the given transaction, which no other writer can enter.
 
     Old observations (a saved answer replayed late) become history and never the current price.
+
+    Args:
+        connection: In the transaction.
+        result: The run.
+        offers: Its offers as `distinct` gives them, worked out before the transaction to keep that short.
     """
-    offers = _distinct(result.offers)
     changes = Changes()
     run_id = _insert_run(connection, result, offers.values())
     if offers:
-        series = series_ids(connection, offers.values())
+        series = series_ids(connection, offers)
         sources = source_ids(connection, {offer.source_url for offer in offers.values()})
         oldest = min(offer.seen_at for offer in offers.values())
         is_late = _newest_seen_at(connection, result.provider, run_id) > oldest
@@ -94,16 +98,28 @@ def record(connection: Connection, result: ProviderResult) -> RecordReport:
     )
 
 
+def distinct(offers: Iterable[Offer]) -> dict[str, Offer]:
+    """Return one offer of each series: where an answer holds it twice, the verified and then the cheapest."""
+    chosen: dict[str, Offer] = {}
+    for offer in offers:
+        offer_id = offer.id
+        other = chosen.get(offer_id)
+        if other is None or _preference(offer) < _preference(other):
+            chosen[offer_id] = offer
+    return chosen
+
+
 def replace_snapshot(
     connection: Connection, offers: Sequence[Offer], closed_at: Sequence[datetime | None]
 ) -> None:
     """Write the bundled prices, one row each, in place of those of an older version of this program."""
     connection.execute(delete(PRICE).where(PRICE.c.origin == Origin.SNAPSHOT))
-    series = series_ids(connection, offers)
+    identifiers = [offer.id for offer in offers]
+    series = series_ids(connection, dict(zip(identifiers, offers, strict=True)))
     sources = source_ids(connection, {offer.source_url for offer in offers})
     rows = []
-    for offer, end in zip(offers, closed_at, strict=True):
-        row = price_row(offer, series[offer.id], sources[offer.source_url], Origin.SNAPSHOT, None)
+    for offer_id, offer, end in zip(identifiers, offers, closed_at, strict=True):
+        row = price_row(offer, series[offer_id], sources[offer.source_url], Origin.SNAPSHOT, None)
         rows.append(row | {"closed_at": end, "closed_why": None if end is None else "newer"})
     connection.execute(insert(PRICE), rows)
     _supersede_snapshot(connection, _first_refreshes(connection))
@@ -150,13 +166,13 @@ def _verified_since(offers: Iterable[Offer]) -> dict[str, datetime]:
 
 def _first_refreshes(connection: Connection) -> dict[str, datetime]:
     query = (
-        select(SERIES.c.provider, func.min(PRICE.c.first_seen_at))
+        select(SERIES.c.provider, func.min(PRICE.c.first_seen_at).label("first"))
         .join(PRICE, PRICE.c.series_id == SERIES.c.id)
         .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.verdict == Verdict.VERIFIED)
         .where(SERIES.c.witness.is_(None))
         .group_by(SERIES.c.provider)
     )
-    return dict(connection.execute(query).tuples().all())
+    return {row.provider: row.first for row in connection.execute(query)}
 
 
 def _insert_run(connection: Connection, result: ProviderResult, offers: Iterable[Offer]) -> int:
@@ -211,17 +227,6 @@ def _intervals(connection: Connection, collector: str, *, only_open: bool) -> di
         interval = Interval(to_micros(usd), closed_at is None, page, *known)
         found[interval.series_id].append(interval)
     return found
-
-
-def _distinct(offers: Iterable[Offer]) -> dict[str, Offer]:
-    """Return one offer of each series: where an answer holds it twice, the verified and then the cheapest."""
-    chosen: dict[str, Offer] = {}
-    for offer in offers:
-        offer_id = offer.id
-        other = chosen.get(offer_id)
-        if other is None or _preference(offer) < _preference(other):
-            chosen[offer_id] = offer
-    return chosen
 
 
 def _preference(offer: Offer) -> tuple[int, Decimal]:

@@ -41,7 +41,8 @@ BILLING = {"per_hour": "hourly"}
 # A catalogue of other clouds' prices; its instance types are written "cloud:type".
 WITNESSES = {"shadeform"}
 CLOUDS = {"lambdalabs": "lambda"}
-GPU_ONLY = "[gpu-only]"
+# "[gpu-only]" and "[gpu-only, serverless]": CPU, memory and disk are not in the price.
+GPU_ONLY = re.compile(r" *\[gpu-only\b.*?\]")
 # The table that the sizing page showed on 2026-11-04, as told with the task of this project.
 SIZING_PAGE = (
     ("runpod", "2x B200", "B200", "2", "180", "SXM", "community", "11.96", "per_second", ""),
@@ -89,7 +90,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
         "provider": PROVIDERS.get(provider, CLOUDS.get(provider, provider)),
         "witness": witness,
         "as_of": row["as_of_date"],
-        "instance_type": instance_type.removesuffix(GPU_ONLY).rstrip(),
+        "instance_type": GPU_ONLY.sub("", instance_type),
         "gpu": gpu,
         "gpu_raw": row["gpu_model"],
         "gpu_count": str(int(count)),
@@ -102,7 +103,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
         "billing": BILLING.get(row["billing_granularity"], row["billing_granularity"]),
         "vcpus": number(row["vcpus"]),
         "ram_gb": number(row["ram_gb"]),
-        "gpu_only": "1" if GPU_ONLY in row["instance_type"] else "",
+        "gpu_only": "1" if GPU_ONLY.search(row["instance_type"]) else "",
         "source": row["source_url_or_repo_path"],
         "note": "" if gpu else re.split(r"; |\. ", device["note"])[0],  # the reason, without the guess
     }

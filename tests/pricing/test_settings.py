@@ -1,0 +1,84 @@
+"""What the environment may say, and what is said where it is wrong."""
+
+import pytest
+
+from pricing.errors import SettingsError
+from pricing.settings import Settings, default_database_url
+
+
+def test_nothing_set_means_a_file_in_the_users_data_folder() -> None:
+    settings = Settings.from_environ({})
+    assert settings.database_url == default_database_url()
+    assert settings.database_url.startswith("sqlite:///")
+    assert settings.database_url.endswith("/breakeven/breakeven.db")
+    assert not settings.keys
+    assert not settings.base_urls
+    assert settings.notify_url is None
+    assert settings.read_only is False
+
+
+def test_everything_set() -> None:
+    settings = Settings.from_environ(
+        {
+            "BREAKEVEN_DATABASE_URL": "postgresql+psycopg://me:secret@db.example/prices",
+            "BREAKEVEN_DIGITALOCEAN_API_KEY": " dop_v1_abc ",
+            "BREAKEVEN_RUNPOD_BASE_URL": "http://127.0.0.1:8080/runpod",
+            "BREAKEVEN_VULTR_BASE_URL": "https://mirror.example",
+            "BREAKEVEN_NOTIFY_URL": "mailto://me:secret@mail.example",
+            "BREAKEVEN_READ_ONLY": "1",
+            "HOME": "/root",
+        }
+    )
+    assert settings.database_url == "postgresql+psycopg://me:secret@db.example/prices"
+    assert settings.key_of("digitalocean").secret == "dop_v1_abc"
+    assert not settings.key_of("runpod")
+    assert settings.base_url_of("runpod") == "http://127.0.0.1:8080/runpod"
+    assert settings.base_url_of("vultr") == "https://mirror.example"
+    assert settings.base_url_of("vastai") is None
+    assert settings.read_only is True
+
+
+def test_a_blank_variable_counts_as_unset() -> None:
+    blank = {"BREAKEVEN_DATABASE_URL": " ", "BREAKEVEN_VULTR_API_KEY": "", "BREAKEVEN_READ_ONLY": ""}
+    assert Settings.from_environ(blank) == Settings.from_environ({})
+
+
+def test_no_secret_shows_in_the_text_of_the_settings() -> None:
+    settings = Settings.from_environ(
+        {
+            "BREAKEVEN_DATABASE_URL": "postgresql://me:pa55word@db.example/prices",
+            "BREAKEVEN_VERDA_API_KEY": "identifier:pa55word",
+            "BREAKEVEN_NOTIFY_URL": "discord://1234/pa55word",
+        }
+    )
+    assert "pa55word" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("BREAKEVEN_DATABASE_URL", "mysql://me:pa55word@host/db", "mysql:... is not a database"),
+        ("BREAKEVEN_DATABASE_URL", "/data/breakeven.db", "'/data/breakeven.db' is not a database"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:breakeven.db", "give sqlite:////folder/file.db"),
+        ("BREAKEVEN_READ_ONLY", "perhaps", "'perhaps' is neither yes nor no; give 0 or 1"),
+        ("BREAKEVEN_RUNPOD_BASE_URL", "http://mirror.example", "plain http is only for a loopback address"),
+        (
+            "BREAKEVEN_RUNPOD_BASE_URL",
+            "http://127.0.0.1.example",
+            "plain http is only for a loopback address",
+        ),
+        ("BREAKEVEN_RUNPOD_BASE_URL", "ftp://mirror.example", "'ftp://mirror.example' is not an address"),
+        ("BREAKEVEN_RUNPOD_BASE_URL", "https://me:pa55word@mirror.example", "holds a user name or password"),
+        ("BREAKEVEN_VULTR_API_KEY", "pa55word and more", "copy the key again"),
+        ("BREAKEVEN_VULTR_API_KEY", "pa55word\nX-Other: 1", "copy the key again"),
+        ("BREAKEVEN_NOTIFY_URL", "pa55word", "not an address"),
+    ],
+)
+def test_a_bad_value_is_one_line_with_the_variable_and_the_remedy(name: str, value: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environ({name: value})
+    message = str(caught.value)
+    assert message.startswith(f"{name}: ")
+    assert said in message
+    assert "\n" not in message
+    assert "pa55word" not in message
