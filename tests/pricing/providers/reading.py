@@ -1,25 +1,15 @@
 """Helps a test to let a provider read answers given as text, objects or files."""
 
-import importlib
 import json
-import pkgutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pricing.providers
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider
+from pricing.registry import providers
 
-
-def providers() -> dict[str, Provider]:
-    """Return every provider that has a module."""
-    found = {}
-    for module in pkgutil.iter_modules(pricing.providers.__path__, "pricing.providers."):
-        for value in vars(importlib.import_module(module.name)).values():
-            if isinstance(value, type) and issubclass(value, Provider) and value.__module__ == module.name:
-                found[value.name] = value()
-    return found
+__all__ = ["Reading", "as_page", "providers", "split"]
 
 
 class Reading(NamedTuple):
