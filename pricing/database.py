@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from pricing.engines import (
     TIMEOUT_S,
     Target,
+    file_errors,
     find_target,
     memory_engine,
     migrating_engine,
@@ -190,7 +191,7 @@ def backup(url: str, file: Path) -> None:
         raise StoreError(f"{file}: exists already; give another name, nothing was overwritten")
     if not file.absolute().parent.is_dir():
         raise StoreError(f"{file}: its folder does not exist; create it first")
-    with store_errors(target):
+    with store_errors(target), file_errors(target):
         _copy(target, file)
 
 
@@ -256,7 +257,7 @@ def _bring_to_head(target: Target) -> UpgradeReport:
 def _make_folder(target: Target) -> None:
     if target.path is None:
         return
-    with store_errors(target):
+    with file_errors(target):
         target.path.parent.mkdir(parents=True, exist_ok=True)
     if target.is_read_only:
         raise StoreError(
@@ -324,7 +325,8 @@ def _copy_aside(target: Target, revision: str | None) -> Path | None:
         suffix = f".{number}" if number else ""
         copy = target.path.with_name(f"{target.path.name}.before-{head_revision()}{suffix}")
         if not copy.exists():
-            _copy(target, copy)
+            with file_errors(target):
+                _copy(target, copy)
             return copy
         number += 1
 

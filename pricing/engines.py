@@ -157,8 +157,17 @@ def store_errors(target: Target, timeout_s: float = TIMEOUT_S) -> Iterator[None]
         raise StoreError(_explain(str(error.orig), target, timeout_s)) from error
     except PoolTimeout as error:
         raise StoreError(f"database {target.label}: too many questions at once; try again") from error
-    except (sqlite3.Error, OSError) as error:
+    except sqlite3.Error as error:
         raise StoreError(_explain(str(error), target, timeout_s)) from error
+
+
+@contextmanager
+def file_errors(target: Target) -> Iterator[None]:
+    """Turn what the file system refuses into a `StoreError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(_explain(str(error), target, TIMEOUT_S)) from error
 
 
 def _explain(message: str, target: Target, timeout_s: float) -> str:

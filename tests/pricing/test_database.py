@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -406,3 +407,28 @@ def test_a_path_with_odd_characters(tmp_path: Path) -> None:
     database.ensure(f"sqlite:///{file}")
     assert file.is_file()
     assert database.check(f"sqlite:///{file}").is_ok
+
+
+def test_writers_that_read_first_wait_for_each_other(file: Path) -> None:
+    engine = writing_engine(find_target(f"sqlite:///{file}"), timeout_s=20)
+    errors = []
+
+    def count_up() -> None:
+        query = text("SELECT value FROM store_value WHERE name = 'revision'")
+        change = text("UPDATE store_value SET value = :value WHERE name = 'revision'")
+        try:
+            for _ in range(25):
+                with engine.begin() as connection:
+                    value = int(connection.execute(query).scalar_one())
+                    connection.execute(change, {"value": str(value + 1)})
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=count_up) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    with Store.open(f"sqlite:///{file}") as store:
+        assert store.revision() == 1 + 3 * 25
