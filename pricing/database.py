@@ -74,7 +74,7 @@ class CheckReport:
     def to_document(self) -> Mapping[str, object]:
         """Return the report for `db check --json`."""
         return {
-            "schema": "breakeven.database/1",
+            "schema": "breakeven.db/1",
             "database": self.label,
             "revision": self.revision,
             "head": self.head,

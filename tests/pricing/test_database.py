@@ -240,7 +240,7 @@ def test_a_copy_never_overwrites(file: Path, tmp_path: Path) -> None:
 
 def test_a_check_is_a_document(file: Path) -> None:
     document = json.loads(json.dumps(database.check(f"sqlite:///{file}").to_document()))
-    assert document["schema"] == "breakeven.database/1"
+    assert document["schema"] == "breakeven.db/1"
     assert (document["database"], document["integrity"], document["is_ok"]) == (str(file), "ok", True)
     assert document["counts"]["price"] == 8356
 
