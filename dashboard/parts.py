@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _ASKED = "_asked"
-_FIXES = "_fixes"
 _TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
 _COMPLAINTS = "_complaints"
 
@@ -67,14 +66,9 @@ def open_frame(open_fields: Sequence[str]) -> Frame:
     """
     head = st.container()
     session = st.session_state
-    asked = _read_address_once()
-    for name, value in session.pop(_FIXES, {}).items():
-        session[name] = value
+    _read_address_once()
     with st.container(key="inputs"):
         _draw_inputs(open_fields)
-    if asked is not None and (fixes := state.fixes(session, asked)):
-        session[_FIXES] = fixes
-        st.rerun()
     try:
         scenario = state.from_widgets(session)
     except PlannerError as error:
@@ -250,16 +244,21 @@ def _widget(field: Field, *, width: int) -> None:
             )
 
 
-def _read_address_once() -> Scenario | None:
+def _read_address_once() -> None:
     """
-    Return what the address asks for when a session begins, None later.
+    Read the address when a session begins, note what of it cannot be used, and make it canonical.
 
-    A value that its widget does not take as it is written (an alias, names with commas between) is given to
-    the widget in a second run: Streamlit writes only a later change back into the address.
+    Widgets take their values from the address as it was when the run began, and only in the form in which
+    they write it themselves. So an alias, or names with commas between, is rewritten first, and the page is
+    run again.
     """
     session = st.session_state
     if _ASKED in session:
-        return None
+        return
     params = {name: st.query_params.get_all(name) for name in st.query_params}
     session[_ASKED], session[_COMPLAINTS] = state.read_address(params)
-    return session[_ASKED]
+    address = state.as_address(session[_ASKED])
+    if any(params.get(name) != values for name, values in address.items()):
+        kept = {name: values for name, values in params.items() if name.startswith(state.PAGE_KEYS)}
+        st.query_params.from_dict({**address, **kept})
+        st.rerun()

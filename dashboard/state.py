@@ -425,14 +425,17 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
         return Scenario(model=values["model"]), [*complaints, f"{error}; the defaults are used"]
 
 
-def fixes(session: Mapping[str, Any], wanted: Scenario) -> dict[str, Any]:
-    """Return the values that the widgets did not take from the address as it was written."""
-    differing = {}
-    for name, field in FIELDS.items():
-        value = as_widget_value(name, getattr(wanted, name))
-        if session.get(name, field.default) != value:
-            differing[name] = value
-    return differing
+def as_address(scenario: Scenario) -> dict[str, list[str]]:
+    """Return the query parameters as widgets write them: a list is repeated, defaults are left out."""
+    query = scenario.to_query()
+    defaults = _DEFAULTS.to_query()
+    address = {}
+    for name, value in scenario.changed().items():
+        if name not in FIELDS or query[name] == defaults.get(name):
+            continue
+        shown = as_widget_value(name, value)
+        address[name] = [str(item) for item in shown] if isinstance(shown, list) else [query[name]]
+    return address
 
 
 def from_widgets(session: Mapping[str, Any]) -> Scenario:

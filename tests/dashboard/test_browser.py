@@ -144,13 +144,16 @@ def test_an_address_with_an_alias_and_bad_values_becomes_the_canonical_one(watch
 def test_the_question_survives_the_way_between_pages_and_back(watched, url):
     page = watched.page
     page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home")
-    page.locator(VERDICT).wait_for()
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    settled(watched)
     page.get_by_role("link", name="Size", exact=True).click()
-    page.get_by_text("Qwen3 8B").first.wait_for()
+    page.locator(".st-key-answer").wait_for()
+    settled(watched)
     assert urlsplit(page.url).path == "/size"
     assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
     page.go_back()
     page.locator(VERDICT).wait_for()
+    settled(watched)
     assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
 
 

@@ -101,17 +101,21 @@ def test_a_question_survives_the_way_through_the_widgets(options):
     scenario = Scenario.from_mapping({"model": "qwen3-coder-480b-a35b", **options})
     session = {name: state.as_widget_value(name, getattr(scenario, name)) for name in state.FIELDS}
     assert state.from_widgets(session) == scenario
-    assert state.fixes(session, scenario) == {}
 
 
 def test_widgets_that_were_not_drawn_stand_at_their_defaults():
     assert state.from_widgets({}) == Scenario(model="qwen3-coder-480b-a35b")
 
 
-def test_what_a_widget_did_not_take_is_given_to_it():
-    wanted = Scenario(model="qwen3-8b", provider=("runpod", "vastai"), hours_per_day=8.0)
-    taken = {"hours_per_day": 8.0, "provider": ["runpod,vastai"]}
-    assert state.fixes(taken, wanted) == {"model": "qwen3-8b", "provider": ["runpod", "vastai"]}
+def test_the_canonical_address_repeats_lists_and_leaves_defaults_out():
+    wanted = Scenario(model="qwen3-8b", provider=("runpod", "vastai"), hours_per_day=8.0, set=(("pue", 1.2),))
+    assert state.as_address(wanted) == {
+        "model": ["qwen3-8b"],
+        "provider": ["runpod", "vastai"],
+        "hours_per_day": ["8"],
+        "set": ["pue=1.2"],
+    }
+    assert state.as_address(Scenario(model="qwen3-coder-480b-a35b")) == {}
 
 
 def test_widgets_that_exclude_each_other_raise():
