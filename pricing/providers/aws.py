@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, ClassVar
 
-import ijson  # type: ignore[import-untyped]
-
 from pricing.errors import ParseError
 from pricing.machines import machines
 from pricing.offer import Billing, Problem, RawOffer
@@ -44,9 +42,9 @@ class Aws(Provider):
     """The GPUs that the file states are wrong or missing for many instances: our own table has them."""
 
     name = "aws"
-    title = "AWS"
+    title = "Amazon Web Services"
     kind = ProviderClass.HYPERSCALER
-    home = "https://console.aws.amazon.com/ec2/home#LaunchInstances:"
+    home = "https://console.aws.amazon.com/ec2/"
     pages: ClassVar = {"index": f"{_BASE}/us-east-1/index.csv"}
 
     def requests(self, keys: Keys) -> Iterable[Request]:
@@ -139,6 +137,8 @@ def _csv_rows(file: IO[bytes], page: Page) -> Iterator[Mapping[str, str]]:
 
 def _json_rows(file: IO[bytes], page: Page) -> Iterator[Mapping[str, str]]:
     """Yield the same from the JSON form: first the products, then the on-demand terms of those."""
+    import ijson  # type: ignore[import-untyped]  # for saved answers only: a refresh asks for the CSV
+
     try:
         products: dict[str, Mapping[str, Any]] = {}
         for sku, product in ijson.kvitems(file, "products", use_float=False):

@@ -45,7 +45,7 @@ class Azure(Provider):
     """The GPUs of a size stand in its name only: they are taken from our own table."""
 
     name = "azure"
-    title = "Azure"
+    title = "Microsoft Azure"
     kind = ProviderClass.HYPERSCALER
     home = "https://portal.azure.com/#create/Microsoft.VirtualMachine"
     pages: ClassVar = {
