@@ -137,13 +137,13 @@ def cumulative_usd(
     Source:
         docs/methodology.md, "Break-even".
     """
-    if change_per_year == 0.0:
+    growth = math.log1p(change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
+    if math.expm1(growth) == 0.0:
         flat: NDArray[np.float64] = usd_per_month * months
         return flat
-    growth = (1.0 + change_per_year) ** (1.0 / 12.0)
     whole = np.floor(months)
-    paid = (growth**whole - 1.0) / (growth - 1.0)
-    moved: NDArray[np.float64] = usd_per_month * (paid + (months - whole) * growth**whole)
+    paid = np.expm1(growth * whole) / math.expm1(growth)
+    moved: NDArray[np.float64] = usd_per_month * (paid + (months - whole) * np.exp(growth * whole))
     return moved
 
 

@@ -31,6 +31,8 @@ DEFAULT_USD_PER_KWH = 0.175
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
 DOUBTFUL_USD_PER_KWH = 2.0
 
+# The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
+_NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
 _OWNED = re.compile(r"(?:(\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
 
 Parse = Callable[[str, Any], Any]
@@ -107,7 +109,7 @@ def _owned(name: str, value: Any) -> str:
 
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
     if isinstance(value, str):
-        value = [item for item in value.split(",") if item.strip()]
+        value = [item for item in _NEXT_SETTING.split(value) if item.strip()]
     if isinstance(value, Mapping):
         value = list(value.items())
     texts = [item if isinstance(item, str) else f"{item[0]}={item[1]}" for item in value]
