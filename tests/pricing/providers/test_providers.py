@@ -127,3 +127,10 @@ def test_provider_introduces_itself(provider: Provider) -> None:
     assert provider.home.startswith("https://")
     assert provider.min_interval_s >= 0.5
     assert provider.key_help or not provider.requires_key
+
+
+def test_provider_is_described_in_the_documents(provider: Provider) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "providers.md").read_text()
+    row = next((line for line in text.splitlines() if line.startswith(f"| `{provider.name}` |")), None)
+    assert row is not None
+    assert ("**key required**" in row) == provider.requires_key
