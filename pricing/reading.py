@@ -93,6 +93,21 @@ def rows_at(page: Page, *path: str) -> list[Any]:
     return node
 
 
+def dig(node: object, *path: str) -> Any:
+    """Return what stands under these keys, None where something on the way is missing or no object."""
+    for key in path:
+        node = node.get(key) if isinstance(node, dict) else None
+    return node
+
+
+def beginning(page: Page, size: int) -> bytes:
+    """Return the first bytes of an answer, in memory or on disk."""
+    if page.file is None:
+        return page.body[:size]
+    with page.file.open("rb") as file:
+        return file.read(size)
+
+
 def _shape(node: object) -> str:
     if isinstance(node, dict):
         errors = node.get("errors") or node.get("error")

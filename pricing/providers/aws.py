@@ -11,7 +11,7 @@ from pricing.errors import ParseError
 from pricing.machines import machines
 from pricing.offer import Billing, Problem, RawOffer
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, name_of, read_rows
+from pricing.reading import amount, beginning, name_of, read_rows
 
 _BASE = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"
 # Half a gigabyte each; more regions cost time and traffic every night.
@@ -61,8 +61,7 @@ class Aws(Provider):
 
     def recognise(self, page: Page) -> str | None:
         """Know a file, CSV or JSON, by its beginning."""
-        with _opened(page) as file:
-            head = file.read(4096)
+        head = beginning(page, 4096)
         return "index" if b'"AmazonEC2"' in head and re.search(rb'"formatVersion"', head, re.I) else None
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:

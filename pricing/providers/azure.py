@@ -10,7 +10,7 @@ from pricing.errors import ParseError
 from pricing.machines import machines
 from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, name_of, next_key, read_rows, rows_at
+from pricing.reading import amount, dig, is_json_with, name_of, next_key, read_rows, rows_at
 
 # Regions that have current GPU sizes; one request each, since a query over all of them is throttled.
 # Source: offers_snapshot.csv, azure rows with H100, H200, A100 or MI300X; PROVIDERS 7 (1).
@@ -63,7 +63,7 @@ class Azure(Provider):
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask for the next page while the answer names one."""
         del keys
-        following = page.json().get("NextPageLink")
+        following = dig(page.json(), "NextPageLink")
         if following:
             yield Request(page=next_key(page.key), url=str(following), is_optional=True)
 
@@ -78,13 +78,14 @@ class Azure(Provider):
         rows: list[tuple[str, dict[str, Any]]] = []
         for page in pages.values():
             found = rows_at(page, "Items")
-            if page.json().get("Count", len(found)) != len(found):
-                raise ParseError(f"{page.key}: {len(found)} of {page.json()['Count']} items", page=page.key)
+            stated = dig(page.json(), "Count")
+            if stated not in (None, len(found)):
+                raise ParseError(f"{page.key}: {len(found)} of {stated} items", page=page.key)
             rows += [(page.key, row) for row in found]
-        rows.sort(key=lambda pair: str(pair[1].get("effectiveStartDate")))
+        rows.sort(key=lambda pair: str(dig(pair[1], "effectiveStartDate")))
         newest: dict[tuple[object, ...], RawOffer] = {}
         problems: Counter[tuple[str, str]] = Counter()
-        for item in read_rows(rows, _item, page="prices", name=lambda pair: str(pair[1].get("armSkuName"))):
+        for item in read_rows(rows, _item, page="prices", name=lambda pair: str(dig(pair[1], "armSkuName"))):
             if isinstance(item, RawOffer):
                 newest[item.instance_type, item.region, item.tier, item.commitment_days] = item
             else:

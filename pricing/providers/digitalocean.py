@@ -11,6 +11,7 @@ from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import (
     amount,
+    dig,
     is_json_with,
     is_page_with,
     merged,
@@ -68,7 +69,7 @@ class DigitalOcean(Provider):
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask for the next page of sizes while the answer names one."""
         if page.key.startswith("sizes"):
-            following = page.json().get("links", {}).get("pages", {}).get("next")
+            following = dig(page.json(), "links", "pages", "next")
             if following:
                 yield _sizes_request(next_key(page.key), str(following), keys)
 
@@ -140,7 +141,7 @@ def _sizes(pages: Sequence[Page]) -> Iterator[RawOffer | Problem]:
     for page in pages:
         rows = rows_at(page, "sizes")
         count += len(rows)
-        total = page.json().get("meta", {}).get("total", count)
+        total = dig(page.json(), "meta", "total") or count
         yield from read_rows(rows, partial(_size, page.key), page=page.key, name="slug")
     if count != total:
         yield Problem(what="sizes", why=f"{count} of {total} sizes came: pages are missing")

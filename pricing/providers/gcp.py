@@ -11,7 +11,7 @@ from pricing.errors import ParseError
 from pricing.machines import SummedMachine, summed_machines
 from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, next_key, rows_at
+from pricing.reading import amount, dig, is_json_with, next_key, rows_at
 
 _SSD = ("SSD backed Local Storage",)
 # Hours in the month of which local SSD is priced. Source: PROVIDERS 0.7.
@@ -43,7 +43,7 @@ class Gcp(Provider):
 
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask for the next page while the answer names one."""
-        token = page.json().get("nextPageToken")
+        token = dig(page.json(), "nextPageToken")
         if token:
             url = f"{self.pages['skus']}&pageToken={quote(str(token), safe='')}"
             yield _request(next_key(page.key), url, keys)
@@ -57,7 +57,7 @@ class Gcp(Provider):
         if not pages:
             raise ParseError("gcp: no page of SKUs is there")
         rows = [(page.key, row) for page in pages.values() for row in rows_at(page, "skus")]
-        if all(page.json().get("nextPageToken") for page in pages.values()):
+        if all(dig(page.json(), "nextPageToken") for page in pages.values()):
             raise ParseError(f"gcp: the last of {len(pages)} pages is missing")
         parts: dict[tuple[Tier, str, str], Decimal] = {}
         origin: dict[tuple[Tier, str, str], str] = {}
@@ -65,7 +65,7 @@ class Gcp(Provider):
         for key, row in rows:
             try:
                 found = list(_part(row))
-            except (KeyError, TypeError, ValueError, IndexError) as error:
+            except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
                 yield Problem(what=_description(row), why=f"a part that could not be read: {error}")
                 continue
             for part, price in found:

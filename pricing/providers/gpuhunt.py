@@ -11,7 +11,7 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, name_of, read_rows, whole
+from pricing.reading import amount, beginning, name_of, read_rows, whole
 from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 
 _BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
@@ -53,7 +53,7 @@ class GpuHunt(Provider):
 
     def recognise(self, page: Page) -> str | None:
         """Know a catalogue, packed or not, by its beginning."""
-        return "catalog" if page.body[:4] == b"PK\x03\x04" or page.body[:14] == b"instance_name," else None
+        return "catalog" if beginning(page, 14).startswith((b"PK\x03\x04", b"instance_name,")) else None
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
         """Read every catalogue; its cloud is that of its key, its file, or the form of its instances."""

@@ -28,7 +28,9 @@ class Hyperbolic(Provider):
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
         """Read each option; those of one machine, place and network are one offer, the cheapest."""
         rows = rows_at(needed(pages, "options"))
-        unknown = {key for row in rows for key in row if key.endswith("PerHourCents")} - _PRICES
+        unknown = {
+            key for row in rows if isinstance(row, dict) for key in row if key.endswith("PerHourCents")
+        } - _PRICES
         if unknown:
             raise ParseError(f"options: prices {sorted(unknown)} are not known here: the answer changed")
         best: dict[tuple[str, int, str | None], RawOffer] = {}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, name_of, number, read_rows, rows_at, whole
+from pricing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 
 _PRICE_UNIT = Decimal(10) ** -8  # prices are whole 1e-8 of the currency
 # `formattedPrice` is rounded to cents. Source: PROVIDERS 18 (3).
@@ -44,7 +44,7 @@ class OvhCloud(Provider):
                 rows = rows_at(pages[key], "addons")
                 if _locale(pages[key]) != _EXPECTED[key]:
                     raise ParseError(f"{key}: the catalogue of {_locale(pages[key])}, not {_EXPECTED[key]}")
-                rows = [row for row in rows if _brick(row) == "gpu"]
+                rows = [row for row in rows if dig(row, "blobs", "commercial", "brick") == "gpu"]
                 if not rows:
                     raise ParseError(f"{key}: no addon of the brick 'gpu': the catalogue changed", page=key)
                 read = partial(_addon, key, _EXPECTED[key][1])
@@ -61,11 +61,6 @@ def _locale(page: Page) -> tuple[str, str] | None:
         return str(locale["subsidiary"]), str(locale["currencyCode"])
     except (ParseError, KeyError, TypeError):
         return None
-
-
-def _brick(row: Any) -> str | None:
-    commercial = ((row.get("blobs") or {}).get("commercial") or {}) if isinstance(row, dict) else {}
-    return commercial.get("brick")
 
 
 def _addon(page: str, currency: str, row: dict[str, Any]) -> Iterator[RawOffer | Problem]:

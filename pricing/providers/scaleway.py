@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, name_of, next_key, number, of_kind, read_rows, whole
+from pricing.reading import amount, dig, name_of, next_key, number, of_kind, read_rows, whole
 
 # Zones with GPUs. Source: PROVIDERS 17 (1).
 _ZONES = ("fr-par-2", "fr-par-1", "nl-ams-1", "pl-waw-2")
@@ -69,7 +69,7 @@ class Scaleway(Provider):
         for zone in zones:
             stock: dict[str, str] = {}
             for page in of_kind(pages, f"{zone}availability"):
-                stock |= {name: entry["availability"] for name, entry in _servers(page).items()}
+                stock |= {name: str(dig(entry, "availability")) for name, entry in _servers(page).items()}
             for page in of_kind(pages, f"{zone}servers"):
                 read = partial(_server, page.key, zone.rstrip("/") or None, stock)
                 yield from read_rows(
@@ -111,7 +111,7 @@ def _server(
         raw=f"hourly_price {price} EUR, without VAT",
         region=zone,
         billing=Billing.PER_MINUTE,
-        available=_AVAILABLE[stock[name]] if name in stock else None,
+        available=_AVAILABLE.get(stock.get(name, "")),
         vcpus=number(server["ncpus"], "ncpus"),
         ram_gb=ram / _GIB,
     )

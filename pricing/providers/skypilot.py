@@ -12,7 +12,7 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, name_of, read_rows
+from pricing.reading import amount, beginning, name_of, read_rows
 from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 
 # Only the newest schema directory is refreshed: v6 still had the prices of spring 2025 in March 2026.
@@ -46,7 +46,7 @@ class SkyPilot(Provider):
 
     def recognise(self, page: Page) -> str | None:
         """Know a catalogue by its header."""
-        return "vms" if page.body[:13] == b"InstanceType," else None
+        return "vms" if beginning(page, 13) == b"InstanceType," else None
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
         """Read every catalogue; its cloud is that of its key, or the form of its instances."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
+from pricing.reading import amount, dig, is_json_with, name_of, needed, number, read_rows, rows_at, whole
 from pricing.shape import DISK_GB_PER_GPU, RAM_GB_PER_GPU, SIZES, VCPUS_PER_GPU
 
 _MEMORY = re.compile(r"-(\d+)gb$")
@@ -32,16 +32,16 @@ class TensorDock(Provider):
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
         """Read each GPU of each location."""
-        rows = [
-            {"location": location, **gpu}
-            for location in rows_at(needed(pages, "locations"), "data", "locations")
-            for gpu in location["gpus"]
-        ]
-        yield from read_rows(rows, _gpu, page="locations", name="v0Name")
+        rows: list[tuple[Any, Any]] = []
+        for location in rows_at(needed(pages, "locations"), "data", "locations"):
+            gpus = dig(location, "gpus")
+            rows += [(location, gpu) for gpu in gpus] if isinstance(gpus, list) else [(location, None)]
+        yield from read_rows(rows, _gpu, page="locations", name=lambda pair: str(dig(pair[1], "v0Name")))
 
 
-def _gpu(row: dict[str, Any]) -> Iterator[RawOffer | Problem]:
-    place, limits, prices = row["location"], row["resources"], row["pricing"]
+def _gpu(pair: tuple[dict[str, Any], dict[str, Any]]) -> Iterator[RawOffer | Problem]:
+    place, row = pair
+    limits, prices = row["resources"], row["pricing"]
     slug = name_of(row["v0Name"], "v0Name")
     memory = _MEMORY.search(slug)
     per_gpu = amount(row["price_per_hr"], "price_per_hr")

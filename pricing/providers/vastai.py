@@ -54,8 +54,9 @@ class VastAi(Provider):
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask a book that may have been cut off from its dear end too: large machines stand there."""
         del keys
-        query = json.loads(parse_qs(urlsplit(page.url).query)["q"][0])
-        if query["order"][0][1] == "asc" and len(_offers_of(page)) >= _PAGE_LIMIT:
+        asked = parse_qs(urlsplit(page.url).query).get("q")
+        query = json.loads(asked[0]) if asked else None
+        if query and query["order"][0][1] == "asc" and len(_offers_of(page)) >= _PAGE_LIMIT:
             yield Request(page=next_key(page.key), url=self._url(query["gpu_name"]["in"], "desc"))
 
     def _url(self, names: Sequence[str], order: str) -> str:

@@ -11,6 +11,7 @@ from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import (
     amount,
+    dig,
     is_json_rows,
     is_json_with,
     is_page_with,
@@ -154,8 +155,13 @@ def _places(pages: Mapping[str, Page]) -> Mapping[str, list[str]] | None:
     places: dict[str, list[str]] = {}
     for page in of_kind(pages, "availability"):
         for row in rows_at(page):
-            for kind in row["availabilities"]:
-                places.setdefault(kind, []).append(row["location_code"])
+            kinds, place = dig(row, "availabilities"), dig(row, "location_code")
+            if not isinstance(kinds, list) or not isinstance(place, str):
+                raise ParseError(
+                    f"{page.key}: a location is {str(row)[:60]}: the answer changed", page=page.key
+                )
+            for kind in map(str, kinds):
+                places.setdefault(kind, []).append(place)
     return places if "availability" in pages else None
 
 

@@ -32,7 +32,9 @@ class VoltagePark(Provider):
         total = page.json().get("total_result_count")
         if page.json().get("has_next") or total != len(rows):
             raise ParseError(f"locations: {len(rows)} of {total}: pages are missing", page=page.key)
-        unknown = {key for row in rows for key in row if "gpu_price" in key} - _PRICES
+        unknown = {
+            key for row in rows if isinstance(row, dict) for key in row if "gpu_price" in key
+        } - _PRICES
         if unknown:
             raise ParseError(f"locations: prices {sorted(unknown)} are not known here: the answer changed")
         yield from read_rows(rows, _location, page="locations", name="id")

@@ -12,6 +12,7 @@ from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import (
     amount,
+    dig,
     is_json_with,
     month_cap,
     name_of,
@@ -68,7 +69,7 @@ class Vultr(Provider):
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask for the next page while the answer names one."""
         del keys
-        cursor = _meta(page).get("links", {}).get("next")
+        cursor = dig(_meta(page), "links", "next")
         if cursor:
             key = next_key(page.key)
             url = f"{self.pages[page.key.partition('#')[0]]}&cursor={quote(str(cursor), safe='')}"
@@ -96,7 +97,7 @@ class Vultr(Provider):
 
 
 def _meta(page: Page) -> Mapping[str, Any]:
-    meta = page.json().get("meta")
+    meta = dig(page.json(), "meta")
     if not isinstance(meta, dict) or "total" not in meta:
         raise ParseError(f"{page.key}: no 'meta' with a total: the answer changed", page=page.key)
     return meta

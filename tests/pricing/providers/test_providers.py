@@ -2,9 +2,12 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -102,6 +105,32 @@ def test_a_page_that_was_cut_off_is_refused(provider: Provider) -> None:
         cut = Page(key=key, url=page.url, body=page.body[: len(page.body) * 2 // 3])
         with pytest.raises(ParseError):
             list(provider.parse({**pages, key: cut}))
+
+
+def broken(node: Any, values: tuple[object, ...]) -> Iterator[Any]:
+    """Every way to put one of these values in the place of one part of a document."""
+    yield from values
+    items = node.items() if isinstance(node, dict) else enumerate(node[:4]) if isinstance(node, list) else ()
+    for key, part in items:
+        for other in broken(part, values):
+            copy = dict(node) if isinstance(node, dict) else list(node)
+            copy[key] = other
+            yield copy
+
+
+def test_part_of_another_kind_makes_a_problem_or_an_error_and_nothing_else(provider: Provider) -> None:
+    pages = recording(provider)
+    for key, page in pages.items():
+        if page.body[:1] not in {b"{", b"["}:
+            continue
+        for document in broken(json.loads(page.body), (None, "x", -1)):
+            other = Page(key=key, url=page.url, body=json.dumps(document).encode())
+            with suppress(ParseError):
+                found = split(provider.parse({**pages, key: other}))
+                assert all(offer.price_per_hour > 0 for offer in found.offers)
+            with suppress(ParseError):
+                list(provider.follow(other, Keys(secret="a:b")))
+            provider.recognise(other)
 
 
 def test_no_page_at_all_is_refused(provider: Provider) -> None:
