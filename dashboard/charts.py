@@ -394,8 +394,9 @@ def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, hei
         for d in dots
         if d.x > 0 and d.y > 0
     ]
-    x_axis = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False, padding=20))
-    y_axis = alt.Y("y:Q", title=y_title, scale=alt.Scale(type="log", nice=False, padding=20))
+    scale, axis = alt.Scale(type="log", nice=False, padding=20), alt.Axis(grid=False, format="~g")
+    x_axis = alt.X("x:Q", title=x_title, scale=scale, axis=axis)
+    y_axis = alt.Y("y:Q", title=y_title, scale=scale, axis=axis)
     colour = alt.Color(
         "kind:N",
         scale=alt.Scale(domain=kinds, range=_cycle(COLOURS, kinds)),

@@ -8,7 +8,7 @@ makes the next page compute it anew.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +29,7 @@ from planner.money import Money
 from planner.options import Excluded, Kind, Option
 from planner.quants import find_quant
 from planner.rates import PriceStatus, Rate
+from planner.recommend import Choice
 from planner.scenario import Scenario
 from planner.sizing import Sizing, size
 from planner.units import GB
@@ -39,7 +40,7 @@ from pricing.store import Store
 from pricing.stored import ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
-    from dashboard.charts import Cell
+    from dashboard.charts import Cell, Dot
 
 # Where no device is chosen, the size page starts from the one that most pages about sizing use.
 DEFAULT_GPU = "H100 SXM"
@@ -47,6 +48,13 @@ DEFAULT_GPU = "H100 SXM"
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
 METHODOLOGY = "methodology.md"
+RECOMMENDED = {
+    "best_single_gpu": "Best single GPU",
+    "best_multi_gpu": "Best with several GPUs",
+    "best_value": "Best value",
+    "unified_memory": "Unified memory",
+    "cheapest_cloud": "Cloud from",
+}
 # Formats of `planner.export` that the page offers: label and type.
 DOWNLOADS: Mapping[str, tuple[str, str]] = {
     "csv": ("CSV", "text/csv"),
@@ -123,14 +131,97 @@ def export(found: Plan, name: str) -> Callable[[], bytes]:
     def written() -> bytes:
         from planner.export import FORMATS
 
-        return FORMATS[name](found, permalink(found.scenario))
+        return FORMATS[name](found, None)
 
     return written
 
 
+# Words by which the notes of a plan are known that belong beside the verdict: `planner.remarks`.
+FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
+TRUST = ("Rental prices:", "No rental price", "No verified price")  # how far the prices can be trusted
+
+
 def threshold(found: Plan) -> str | None:
     """Return the note that turns the verdict round: from which hours, and below which rent, it would flip."""
-    return next((note for note in found.notes if "rent if you find" in note), None)
+    return next((note for note in found.notes if FLIPS in note), None)
+
+
+def trust(found: Plan) -> list[str]:
+    """Return the notes on how far the prices can be trusted."""
+    return [note for note in found.notes if note.startswith(TRUST)]
+
+
+def other_notes(found: Plan) -> list[str]:
+    """Return the notes that stand nowhere else on the page."""
+    shown = {threshold(found), *trust(found), *found.scenario.warnings}
+    return [note for note in found.notes if note not in shown]
+
+
+def rental_of(scenario: Scenario) -> Option | None:
+    """Return the cheapest rental of the machine that the size page looks at."""
+    place = machine(scenario)
+    return plan(replace(scenario, gpu=place.gpu.name, gpus=place.gpu_count)).rental
+
+
+def recommendations(scenario: Scenario) -> list[dict[str, Any]]:
+    """Return the hardware that holds a question, by kind, whatever machine is looked at."""
+    found = plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None)).recommended
+    rows = []
+    for name, title in RECOMMENDED.items():
+        choice: Choice | None = getattr(found, name)
+        if choice is not None:
+            rows.append(
+                {
+                    "kind": title,
+                    "machine": choice.name,
+                    "usd": choice.usd,
+                    "usd_per_hour": choice.usd_per_hour,
+                    "vram": choice.vram_total_gb,
+                    "decode": choice.decode_tokens_per_s,
+                    "as_of": (choice.as_of or "")[:10] or None,
+                    "source": choice.source,
+                }
+            )
+    return rows
+
+
+def price_and_speed(found: Plan) -> "list[Dot]":
+    """
+    Return every machine of a plan by the speed for one user and the price of a million tokens.
+
+    On the front are those that no other beats in both.
+    """
+    from dashboard.charts import Dot
+
+    priced = [
+        (option, option.point.speed.decode_tokens_per_s, option.token_prices.usd_per_million_tokens)
+        for option in found.options
+        if option.point is not None and option.token_prices is not None
+    ]
+    cheapest_so_far, front = float("inf"), set()
+    for option, _, usd in sorted(priced, key=lambda entry: (-entry[1], entry[2])):
+        if usd < cheapest_so_far:
+            cheapest_so_far = usd
+            front.add(id(option))
+    return [
+        Dot(
+            x=speed,
+            y=found.money.amount(usd),
+            label=option_name(option),
+            kind=_kind_of(option),
+            is_front=id(option) in front,
+        )
+        for option, speed, usd in priced
+    ]
+
+
+def _kind_of(option: Option) -> str:
+    """Return what sets a price apart: bought, or rented on which terms."""
+    if option.kind is Kind.BUY:
+        return "buy"
+    if option.is_reserved:
+        return "rent, reserved"
+    return "rent, spot" if option.is_spot else "rent"
 
 
 def option_name(option: Option) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
+_COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
 _ASKED = "_asked"
 _TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
 _COMPLAINTS = "_complaints"
@@ -52,6 +53,11 @@ def frame() -> Frame:
 def plain(text: object) -> str:
     """Return a text so that Markdown shows it as it is."""
     return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def note(text: str) -> str:
+    """Return a sentence as Markdown shows it; commands of ours between backticks stay code."""
+    return _COMMAND.sub(r"`\1`", plain(text))
 
 
 def open_frame(open_fields: Sequence[str]) -> Frame:
@@ -107,6 +113,28 @@ def figures(entries: Sequence[tuple[str, str | None, str | None]], width: int = 
             st.metric(title, value, word, delta_color="off", delta_arrow="off", width=width)
 
 
+def recommended(rows: Sequence[Mapping[str, object]]) -> None:
+    """Show the hardware that holds a question, by kind."""
+    if not rows:
+        return
+    st.subheader("Hardware that holds it", anchor=False)
+    number = st.column_config.NumberColumn
+    table(
+        rows,
+        alt="Recommended hardware by kind.",
+        columns={
+            "usd": number("to buy [USD]", format="accounting"),
+            "usd_per_hour": "to rent [USD/h]",
+            "vram": number("VRAM total [GB]", format="%.0f"),
+            "decode": number("one user* [tok/s]", format="%.1f"),
+            "as_of": "price of",
+            "source": st.column_config.TextColumn("price from", width="large"),
+        },
+        key="recommended",
+    )
+    estimate_note()
+
+
 def links(entries: Iterable[tuple[str, str]]) -> None:
     """Show links in a row; only http and addresses of this server are linked."""
     shown = [f"[{plain(text)}]({address})" for text, address in entries if is_safe_address(address)]
@@ -130,7 +158,11 @@ def _readable(chart: Any) -> Any:
     """Give axes and words the colour of the page's text: the theme's own is too pale to read."""
     text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
     axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
-    return chart.configure_axis(**axis).configure_text(color=text)
+    return (
+        chart.configure_axis(**axis)
+        .configure_legend(labelColor=text, labelFontSize=12)
+        .configure_text(color=text)
+    )
 
 
 def table(

@@ -33,6 +33,7 @@ SETTINGS = {
     "global.disableWidgetStateDuplicationWarning": "true",  # widgets take their values from the address
     # Okabe and Ito's blue. A plain theme.primaryColor would make one light theme for everybody.
     "theme.light.primaryColor": "#0072B2",
+    "theme.light.textColor": "#111111",  # captions are drawn in 60 % of it, and must be read as well
     "theme.dark.primaryColor": "#56B4E9",
 }
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -61,7 +61,27 @@ def show() -> None:
         parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
     else:
         st.info("Choose at least one model and one GPU.")
+    _price_and_speed()
     _machines()
+
+
+def _price_and_speed() -> None:
+    found = data.plan(parts.frame().scenario)
+    dots = data.price_and_speed(found)
+    if not dots:
+        return
+    st.subheader(f"Price and speed for {parts.plain(found.model.name)}", anchor=False)
+    best = ", ".join(dot.label for dot in dots if dot.is_front)
+    parts.draw(
+        charts.cloud(
+            dots,
+            x_title="speed for one user* [tok/s]",
+            y_title=f"{found.money.currency}/M tokens*",
+            alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
+        ),
+        key="price_and_speed",
+    )
+    st.caption("The dashed line joins the machines that no other beats in both speed and price.")
 
 
 def _said(cells: list[charts.Cell]) -> str:

@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard import data, parts, state, tables
 from planner.compare import Plan
-from planner.recommend import Choice
 from planner.scenario import Scenario
 
 PRESETS = (
@@ -20,13 +19,6 @@ PRESETS = (
     ("100 million tokens a month", {"model": "gpt-oss-120b", "quant": "MXFP4", "tokens_per_month": 1e8}),
     ("Always on", {"model": "qwen3.5-35b-a3b", "hours_per_day": 24.0}),
 )
-RECOMMENDED = {
-    "best_single_gpu": "Best single GPU",
-    "best_multi_gpu": "Best with several GPUs",
-    "best_value": "Best value",
-    "unified_memory": "Unified memory",
-    "cheapest_cloud": "Cloud from",
-}
 
 
 def show() -> None:
@@ -41,10 +33,10 @@ def show() -> None:
     with st.container(key="options"):
         _options(found)
     _left_out(found)
-    _recommended(found)
+    parts.recommended(data.recommendations(found.scenario))
     with st.expander("What to know about these figures"):
-        for note in found.notes:
-            st.markdown(f"- {parts.plain(note)}")
+        for note in data.other_notes(found):
+            st.markdown(f"- {parts.note(note)}")
     st.caption("Start from an example:")
     parts.links((title, _preset(options)) for title, options in PRESETS)
 
@@ -57,6 +49,7 @@ def _below_the_verdict(found: Plan) -> None:
     threshold = data.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
+    st.caption(" ".join(parts.note(note) for note in data.trust(found)))
     narrowed = [
         name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
     ]
@@ -210,44 +203,6 @@ def _left_out(found: Plan) -> None:
             },
             key="left_out",
         )
-
-
-def _recommended(found: Plan) -> None:
-    rows = [
-        _recommendation(title, choice)
-        for name, title in RECOMMENDED.items()
-        if (choice := getattr(found.recommended, name)) is not None
-    ]
-    if not rows:
-        return
-    st.subheader("Hardware that holds it", anchor=False)
-    parts.table(
-        rows,
-        alt="Recommended hardware by kind.",
-        columns={
-            "usd": st.column_config.NumberColumn("to buy [USD]", format="accounting"),
-            "as_of": "price of",
-            "usd_per_hour": "to rent [USD/h]",
-            "vram": st.column_config.NumberColumn("VRAM total [GB]", format="%.0f"),
-            "decode": st.column_config.NumberColumn("one user* [tok/s]", format="%.1f"),
-            "source": st.column_config.TextColumn("price from", width="large"),
-        },
-        key="recommended",
-    )
-    parts.estimate_note()
-
-
-def _recommendation(title: str, choice: Choice) -> dict[str, Any]:
-    return {
-        "kind": title,
-        "machine": choice.name,
-        "usd": choice.usd,
-        "usd_per_hour": choice.usd_per_hour,
-        "vram": choice.vram_total_gb,
-        "decode": choice.decode_tokens_per_s,
-        "as_of": (choice.as_of or "")[:10] or None,
-        "source": choice.source,
-    }
 
 
 show()

@@ -9,6 +9,7 @@ from dashboard import charts, data, parts, simulator, tables
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
+from planner.options import Option
 from planner.sizing import Sizing, Speed, SpeedSource
 
 FIT_WORDS = {True: "fits", False: "does not fit"}
@@ -23,10 +24,11 @@ def show() -> None:
         st.markdown(_talk(sizing))
         if frame.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(data.DEFAULT_GPU)} is taken.")
-    _figures(sizing)
+    _figures(sizing, data.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:
         st.caption(parts.plain(note))
+    parts.recommended(data.recommendations(frame.scenario))
     for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             body(sizing)
@@ -41,7 +43,7 @@ def _talk(sizing: Sizing) -> str:
     return f"Good for: **{parts.plain(found.usability)}**. {parts.plain(reason)}."
 
 
-def _figures(sizing: Sizing) -> None:
+def _figures(sizing: Sizing, rental: Option | None) -> None:
     memory, speed = sizing.memory.to_document(), sizing.speed
     figures = [
         ("Needed [GiB]", tables.gib(memory["total_gib"]), f"{tables.number(memory['total_gb'], 1)} GB"),
@@ -57,6 +59,9 @@ def _figures(sizing: Sizing) -> None:
             ("All sequences [tok/s]", everyone, _between(speed.aggregate_low, speed.aggregate_high)),
             ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, mark), f"first token {wait} ms"),
         ]
+    if rental is not None and rental.token_prices is not None:
+        price = tables.starred(tables.money(rental.token_prices.usd_per_million_tokens))
+        figures.append(("USD/M tokens", price, f"{rental.usd_per_hour} USD/h, {rental.provider_title}"))
     parts.figures(figures)
     if speed is not None:
         parts.estimate_note(f"Decoding is limited by {speed.bound}.")
