@@ -1,13 +1,19 @@
 """Every page on an empty, a normal and a stale database: it answers, and never shows a traceback."""
 
+import re
+import sqlite3
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import parse_qsl
 
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import app, data
+from dashboard import app, data, parts, simulator, state
+from planner.export import FORMATS
+from planner.scenario import Scenario
 
 APP = Path(app.__file__)
 PAGES = [name for name, _, _ in app.PAGES]
@@ -147,3 +153,150 @@ def test_the_method_page_lists_every_assumption_with_its_source(database):
     rows = opened("method").dataframe[0].value
     assert len(rows) == len(all_assumptions())
     assert all(rows["source"])
+
+
+def test_the_first_page_answers_with_the_verdict_of_the_plan(database):
+    test = opened(model="qwen3-coder-480b-a35b", hours_per_day="8")
+    found = data.plan(Scenario(model="qwen3-coder-480b-a35b", hours_per_day=8.0))
+    assert unescaped(test.markdown[0].value) == f"#### {found.verdict}"
+    assert "8 h a day" in found.verdict
+    assert len(options_table(test)) == len(found.options)
+
+
+def test_options_show_price_age_source_and_an_empty_cell_for_what_is_unknown(database):
+    rows = options_table(opened())
+    rented = rows[rows["usd_per_hour"].notna()]
+    assert set(rented["status"]) == {"snapshot"}
+    assert rented["seen"].str.fullmatch(r"20\d\d-\d\d-\d\d").all()
+    assert rented["source"].dropna().str.startswith("https://").all()
+    assert list(rows["rank"]) == list(range(1, len(rows) + 1))
+    called = rows[rows["provider"] == "OpenRouter"]
+    assert called["usd_per_hour"].isna().all()
+    assert called["decode"].isna().all()
+
+
+def test_changing_the_hours_changes_the_verdict(database):
+    test = opened()
+    before = test.markdown[0].value
+    test.slider(key="hours_per_day").set_value(20.0).run()
+    assert test.markdown[0].value != before
+    assert "20 h a day" in test.markdown[0].value
+
+
+def test_a_demand_takes_the_place_of_the_hours(database):
+    test = opened(model="gpt-oss-120b", tokens_per_month="1e8")
+    assert "100.0 million output tokens" in unescaped(test.markdown[0].value)
+
+
+def test_a_stale_price_is_marked_in_the_verdict_and_in_the_table(stale_database):
+    test = opened(model="qwen3-coder-480b-a35b", hours_per_day="1")
+    assert "last seen 2026-11-20" in unescaped(test.markdown[0].value)
+    rows = options_table(test)
+    assert list(rows[rows["provider"] == "RunPod"]["status"]) == ["stale"]
+    assert list(rows[rows["provider"] == "RunPod"]["seen"]) == ["10 d ago"]
+
+
+def test_a_price_above_the_age_limit_is_left_out_and_counted(stale_database):
+    test = opened(model="qwen3-coder-480b-a35b", max_price_age="5")
+    assert "RunPod" not in set(options_table(test)["provider"])
+    left_out = next(table.value for table in test.dataframe if list(table.value.columns) == ["what", "why"])
+    assert "5 days" in " ".join(left_out["why"])
+
+
+def test_without_prices_the_first_page_names_the_command_that_fetches_them(empty_database):
+    said = texts(opened())
+    assert "`breakeven prices refresh`" in said
+
+
+def test_the_download_is_what_the_exporter_writes(database):
+    found = data.plan(Scenario(model="qwen3-8b"))
+    for name in data.DOWNLOADS:
+        assert data.export(found, name)() == FORMATS[name](found, None)
+    assert b"# permalink: /?model=qwen3-8b&v=1\n" in data.export(found, "csv")()
+
+
+def test_a_plan_is_computed_once_for_a_question_and_anew_after_a_write(database, stale_database):
+    question = Scenario(model="qwen3-8b")
+    first = data.plan(question)
+    assert data.plan(Scenario(model="qwen3-8b")) is first
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE store_value SET value = value + 1 WHERE name = 'revision'")
+    connection.close()
+    assert data.plan(question) is not first
+
+
+def test_presets_are_links_that_can_be_read_back(database):
+    links = re.findall(r"\]\(\./\?([^)]+)\)", texts(opened()))
+    assert len(links) == 5
+    for query in links:
+        scenario, complaints = state.read_address(dict(parse_qsl(query)))
+        assert complaints == []
+        assert scenario.model in query
+
+
+def test_an_unexpected_error_is_one_line_without_a_traceback(database, monkeypatch):
+    def broken(scenario: Scenario) -> None:
+        raise ZeroDivisionError(f"of {scenario.model}")
+
+    monkeypatch.setattr(data, "plan", broken)
+    test = opened()
+    assert [error.value for error in test.exception] == []
+    assert "This page could not be drawn" in test.error[0].value
+    assert "Traceback" not in test.error[0].value
+
+
+@pytest.mark.parametrize(
+    "text", ["*bold* _it_ `code`", "[a](javascript:alert(1))", "<b>x</b>", "$x^2$ :red[no] #1", "a|b ~c~"]
+)
+def test_text_of_others_is_shown_as_text(text):
+    shown = parts.plain(text)
+    assert unescaped(shown) == text
+    assert not re.search(r"(?<!\\)[*_`\[\]()<>$:#|~]", shown)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_safe"),
+    [
+        ("https://example.com/a?b=c", True),
+        ("./?model=qwen3-8b", True),
+        ("javascript:alert(1)", False),
+        ("data:text/html,x", False),
+        ("https://example.com/ onclick=x", False),
+        ("//example.com", False),
+    ],
+)
+def test_only_web_addresses_become_links(address, is_safe):
+    assert parts.is_safe_address(address) is is_safe
+
+
+@pytest.mark.parametrize(
+    ("source", "address"),
+    [
+        ("https://www.runpod.io/pricing", "https://www.runpod.io/pricing"),
+        ("github:a/b@1234:dir/f.csv", "https://github.com/a/b/blob/1234/dir/f.csv"),
+        ("github:a/b", "https://github.com/a/b"),
+        ("javascript:alert(1)", None),
+        ("http://example.com", None),
+        (None, None),
+    ],
+)
+def test_a_source_becomes_an_address_only_where_a_browser_should_open_it(source, address):
+    assert data.address_of(source) == address
+
+
+def test_the_simulator_types_at_the_speed_it_names():
+    pieces = list(simulator.pieces(13.0, 0.5, ["word"] * 100))
+    assert pieces[0].pause_s == 0.5
+    # 99 words of 1.3 tokens at 13 tokens a second follow the first one.
+    assert sum(piece.pause_s for piece in pieces[1:]) == pytest.approx(9.9)
+    assert "".join(piece.text for piece in pieces).split() == ["word"] * 100
+    fast = list(simulator.pieces(520.0, 0.1, ["word"] * 100))
+    assert len(fast) == 5  # 20 words every 0.05 s
+
+
+def options_table(test: AppTest) -> pd.DataFrame:
+    return next(table.value for table in test.dataframe if "rank" in table.value.columns)
+
+
+def unescaped(markdown: str) -> str:
+    return re.sub(r"\\(.)", r"\1", markdown)
