@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from dashboard.data import Effect
 from planner.compare import CostByHours, Crossing
 from planner.money import Money
 from planner.sizing import Sizing
@@ -423,28 +424,31 @@ def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, hei
     return Drawing(chart=chart, alt=alt_text)
 
 
-def effect(
-    points: Sequence[tuple[float, float]], *, here: float | None, x_title: str, y_title: str, alt_text: str
-) -> Drawing:
-    """Show a result as a function of one assumption, all others held, with a mark at its present value."""
-    base = alt.Chart(alt.Data(values=[{"x": x, "y": y} for x, y in points]))
-    layers: list[Any] = [
-        base.mark_line(color=COLOURS[0], strokeWidth=2).encode(
-            x=alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False, tickCount=4)),
-            y=alt.Y("y:Q", title=y_title, axis=alt.Axis(tickCount=3, format="~s")),
-            tooltip=[
-                alt.Tooltip("x:Q", title=x_title, format=",.3~g"),
-                alt.Tooltip("y:Q", title=y_title, format=",.2f"),
-            ],
+def effect(found: Effect) -> Drawing | None:
+    """Show what a month costs as a function of one assumption, with its present value marked."""
+    ways = (("rent", found.rent), ("own", found.own))
+    series = [
+        Line(
+            label=label, points=[(x, y) for x, y in zip(found.values, amounts, strict=True) if y is not None]
         )
+        for label, amounts in ways
     ]
-    if here is not None:
-        layers.append(
-            alt.Chart(alt.Data(values=[{"x": here}]))
-            .mark_rule(color=COLOURS[1], strokeDash=[4, 3], strokeWidth=2)
-            .encode(x="x:Q")
-        )
-    return Drawing(chart=alt.layer(*layers).properties(height=110), alt=alt_text)
+    series = [line for line in series if line.points]
+    if not series:
+        return None
+    ends = "; ".join(
+        f"{line.label} {line.points[0][1]:,.0f} to {line.points[-1][1]:,.0f} {found.currency} a month"
+        for line in series
+    )
+    drawing = lines(
+        series,
+        x_title=f"{found.title} [{found.unit}]" + ("; dotted: now" if found.here is not None else ""),
+        y_title=f"{found.currency}/month",
+        alt_text=f"{found.title} from {found.values[0]:g} to {found.values[-1]:g} {found.unit}: {ends}.",
+        here=found.here,
+        height=260,
+    )
+    return replace(drawing, rows=_as_rows(series, found.title))
 
 
 def _series(

@@ -18,7 +18,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.state import permalink
-from planner.assumptions import all_assumptions
+from planner.assumptions import Owner, all_assumptions
 from planner.compare import Plan
 from planner.compare import plan as make_plan
 from planner.explain import Explanation
@@ -47,6 +47,8 @@ DEFAULT_GPU = "H100 SXM"
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
+EFFECT_POINTS = 9  # enough to see where a curve bends, and few enough to wait for
+WHOLE = ("input_tokens", "output_tokens", "host_gpus")  # numbers of things
 METHODOLOGY = "methodology.md"
 RECOMMENDED = {
     "best_single_gpu": "Best single GPU",
@@ -155,6 +157,67 @@ def other_notes(found: Plan) -> list[str]:
     """Return the notes that stand nowhere else on the page."""
     shown = {threshold(found), *trust(found), *found.scenario.warnings}
     return [note for note in found.notes if note not in shown]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a month costs on the cheapest way to rent and to own, as one assumption moves."""
+
+    title: str
+    unit: str
+    source: str
+    currency: str
+    here: float | None  # the present value, where it is one
+    values: Sequence[float]
+    rent: Sequence[float | None]
+    own: Sequence[float | None]
+
+
+def movable(scenario: Scenario) -> dict[str, str]:
+    """
+    Return the assumptions that can be moved, the names behind their titles.
+
+    What a catalogue gives machine by machine has no range that would hold for all of them.
+    """
+    options, owner = scenario.to_document(), Owner(scenario.owner)
+    idle = set() if scenario.has_demand else {"peak_factor"}
+    return {
+        record.title: record.name
+        for record in all_assumptions().values()
+        if record.low < record.high
+        and record.by_owner(owner) is not None
+        and (record.option is None or record.name in options)
+        and record.name not in idle
+    }
+
+
+def effect(scenario: Scenario, name: str) -> Effect:
+    """Return what a month costs over the range seen of one assumption, all others held."""
+    record = all_assumptions()[name]
+    step = (record.high - record.low) / (EFFECT_POINTS - 1)
+    values = [record.low + step * number for number in range(EFFECT_POINTS)]
+    if name in WHOLE:
+        values = list(dict.fromkeys(float(round(value)) for value in values))
+    plans = [plan(_with(scenario, name, value)) for value in values]
+    money = plans[0].money
+    here = getattr(scenario, name, None) if record.option else scenario.assumptions.get(name)
+    return Effect(
+        title=record.title,
+        unit=record.unit,
+        source=record.source,
+        currency=money.currency,
+        here=here if isinstance(here, int | float) else None,
+        values=values,
+        rent=[_in(money, found.rental.usd_per_month if found.rental else None) for found in plans],
+        own=[_in(money, found.purchase.usd_per_month if found.purchase else None) for found in plans],
+    )
+
+
+def _with(scenario: Scenario, name: str, value: float) -> Scenario:
+    """Return the question with one assumption at another value."""
+    if all_assumptions()[name].option is None:
+        return replace(scenario, set=tuple((dict(scenario.set) | {name: value}).items()))
+    return Scenario.from_mapping(dict(scenario.changed()) | {name: value})
 
 
 def rental_of(scenario: Scenario) -> Option | None:

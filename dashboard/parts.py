@@ -70,7 +70,7 @@ def open_frame(open_fields: Sequence[str]) -> Frame:
     Args:
         open_fields: Names of the fields that are not folded on this page.
     """
-    head = st.container()
+    head, messages = st.container(), st.container()  # the sentence first, whatever else there is to say
     session = st.session_state
     _read_address_once()
     with st.container(key="inputs"):
@@ -82,7 +82,7 @@ def open_frame(open_fields: Sequence[str]) -> Frame:
         st.stop()
     if scenario == session[_ASKED]:  # until the first change
         for complaint in session[_COMPLAINTS]:
-            head.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+            messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
     made = Frame(head, scenario)
     _frame.set(made)
     return made

@@ -34,6 +34,8 @@ def show() -> None:
         _options(found)
     _left_out(found)
     parts.recommended(data.recommendations(found.scenario))
+    with st.expander("What if one assumption were different?"):
+        _effect(found.scenario)
     with st.expander("What to know about these figures"):
         for note in data.other_notes(found):
             st.markdown(f"- {parts.note(note)}")
@@ -43,6 +45,35 @@ def show() -> None:
 
 def _preset(options: dict[str, Any]) -> str:
     return state.permalink(Scenario.from_mapping(options), "./")
+
+
+@st.fragment
+def _effect(scenario: Scenario) -> None:
+    """Show the answer as a function of one assumption, all others held."""
+    with parts.guarded():
+        names = data.movable(scenario)
+        title = st.selectbox(
+            "Assumption",
+            list(names),
+            index=None,
+            placeholder="choose one",
+            key="effect_of",
+            persist_state="page",
+            width=460,
+        )
+        if title is None:
+            st.caption("Each is moved over the range that is seen, all others held.")
+            return
+        from dashboard import charts
+
+        with st.spinner("Planning for each value"):
+            effect = data.effect(scenario, names[title])
+        drawing = charts.effect(effect)
+        if drawing is None:
+            st.info("Nothing to rent or buy serves it at any value.")
+            return
+        parts.draw(drawing, key="effect_chart", rows=drawing.rows)
+        st.caption(f"{parts.plain(drawing.alt)} Source of the range: {parts.plain(effect.source)}.")
 
 
 def _below_the_verdict(found: Plan) -> None:

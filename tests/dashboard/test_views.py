@@ -294,6 +294,34 @@ def test_the_simulator_types_at_the_speed_it_names():
     assert len(fast) == 5  # 20 words every 0.05 s
 
 
+def test_one_assumption_is_moved_over_its_range_with_all_others_held(database):
+    question = Scenario(model="qwen3-coder-480b-a35b")
+    assert data.movable(question)["Years of use"] == "term_years"
+    effect = data.effect(question, "term_years")
+    assert (effect.values[0], effect.values[-1], effect.here) == (3.0, 6.0, 4.0)
+    assert len(set(effect.rent)) == 1
+    assert effect.own[0] > effect.own[-1]
+    at_three = data.plan(Scenario(model="qwen3-coder-480b-a35b", set=(("term_years", 3.0),)))
+    assert effect.own[0] == at_three.purchase.usd_per_month
+
+
+@pytest.mark.parametrize("options", [{}, {"tokens_per_month": 1e9}, {"owner": "colo"}])
+def test_every_assumption_offered_can_be_moved(empty_database, options, monkeypatch):
+    monkeypatch.setattr(data, "EFFECT_POINTS", 2)  # the ends of each range
+    question = Scenario(model="qwen3-8b", **options)
+    names = data.movable(question)
+    assert ("Peak load over mean load in the hours of service" in names) is question.has_demand
+    for name in names.values():
+        assert len(data.effect(question, name).values) > 1
+
+
+def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
+    test = opened()
+    test.selectbox(key="effect_of").set_value("Years of use").run()
+    assert [error.value for error in test.exception] == []
+    assert "Years of use from 3 to 6 years" in unescaped(texts(test))
+
+
 def options_table(test: AppTest) -> pd.DataFrame:
     return next(table.value for table in test.dataframe if "rank" in table.value.columns)
 
