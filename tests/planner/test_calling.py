@@ -1,0 +1,75 @@
+import pytest
+
+from planner.calling import api_usd_per_month, cheapest_of_each
+from planner.options import Kind
+from planner.tokens import TokenPrice, api_prices
+from tests.planner.plans import CODER, plan_of, rate
+
+
+def token_price(**more: object) -> TokenPrice:
+    fields: dict[str, object] = {
+        "provider": "Acme",
+        "model_name": "m",
+        "model_id": CODER,
+        "has_open_weights": True,
+        "usd_per_mtok_input": 0.4,
+        "usd_per_mtok_output": 1.6,
+        "usd_per_mtok_cached_input": None,
+        "as_of": "2026-11",
+        "source": "s",
+        "notes": "",
+        "checked": "2026-11-30",
+    }
+    return TokenPrice(**{**fields, **more})  # type: ignore[arg-type]
+
+
+def test_month_of_tokens() -> None:
+    assert api_usd_per_month(8e6, 1e6, 0.4, 1.6) == pytest.approx(4.80)
+    # Half of the input at a quarter of its price: 8 x (0.5 x 0.4 + 0.5 x 0.1) + 1.6
+    cached = api_usd_per_month(8e6, 1e6, 0.4, 1.6, usd_per_mtok_cached_input=0.1, cached_input_fraction=0.5)
+    assert cached == pytest.approx(3.60)
+    # Without a price of its own, cached input costs what input costs.
+    assert api_usd_per_month(8e6, 1e6, 0.4, 1.6, cached_input_fraction=0.5) == pytest.approx(4.80)
+
+
+def test_only_providers_of_that_model_are_listed() -> None:
+    found = plan_of([rate()], tokens_per_month=1e6)
+    apis = {option.provider for option in found.options if option.kind is Kind.API}
+    assert apis == {"fireworksai", "deepinfra", "openrouter"}
+    deepinfra = next(option for option in found.options if option.provider == "deepinfra")
+    assert deepinfra.usd_per_month == pytest.approx(4.80)  # 8 million in, 1 million out
+    assert deepinfra.token_prices is not None
+    assert deepinfra.token_prices.usd_per_million_tokens == pytest.approx(4.80)
+    assert deepinfra.token_prices.usd_per_million_input_tokens == 0.4
+    assert deepinfra.fits is None
+    assert deepinfra.gpu is None
+
+
+def test_newest_price_of_a_provider_counts_then_the_cheaper() -> None:
+    prices = [
+        token_price(as_of="2026-10", usd_per_mtok_output=1.0),
+        token_price(as_of="2026-11", usd_per_mtok_output=3.0),
+        token_price(as_of="2026-11", usd_per_mtok_output=2.0),
+    ]
+    assert [price.usd_per_mtok_output for price in cheapest_of_each(prices)] == [2.0]
+
+
+def test_presence_prices_the_tokens_of_the_machine_of_the_verdict_and_says_so() -> None:
+    found = plan_of([rate()], gpu="B200", gpus=2)
+    assert found.rental is not None
+    assert found.api is not None
+    assert found.api.tokens_per_month == pytest.approx(found.rental.tokens_per_month)
+    assert any("APIs are priced for" in note for note in found.notes)
+
+
+def test_without_any_machine_an_api_has_no_monthly_cost() -> None:
+    found = plan_of([], gpu="H100 SXM", gpus=1)
+    assert len(api_prices(CODER)) == len(found.options) == 3
+    assert all(option.usd_per_month is None for option in found.options)
+    assert "serves it at" in found.verdict
+
+
+def test_filters_that_an_api_cannot_meet_leave_it_out() -> None:
+    assert plan_of([rate()], tier=["on_demand"]).api is None
+    assert plan_of([rate()], provider=["runpod"]).api is None
+    assert plan_of([rate()], provider=["DeepInfra"]).api.provider == "deepinfra"  # type: ignore[union-attr]

@@ -1,0 +1,186 @@
+import pytest
+
+from planner.assumptions import Assumptions, Owner
+from planner.gpus import all_gpus
+from planner.options import BuyBasis, Kind, Option
+from planner.owning import Housing, housing_of, machine_price, read_shop
+from planner.rates import PriceStatus, Tier
+from planner.scenario import Scenario
+from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates
+
+
+def bought(found: object, gpu: str) -> Option:
+    return next(o for o in found.options if o.kind is Kind.BUY and o.gpu == gpu)  # type: ignore[attr-defined]
+
+
+def basis_of(option: Option) -> BuyBasis:
+    assert isinstance(option.basis, BuyBasis)
+    return option.basis
+
+
+@pytest.mark.parametrize(
+    ("gpu", "what", "expected"),
+    [
+        ("RTX 4090", None, Housing.CARD),
+        ("L40S", "card", Housing.CARD),
+        ("H100 SXM", None, Housing.MODULE),
+        ("Instinct MI300X", None, Housing.MODULE),
+        ("B200", "module", Housing.MODULE),
+        ("GB200", "rack", Housing.SERVER),
+        ("Mac Studio M3 Ultra 512GB", None, Housing.COMPLETE),
+        ("DGX Spark (GB10)", "mini-pc", Housing.COMPLETE),
+    ],
+)
+def test_what_a_device_needs_around_it(gpu: str, what: str | None, expected: Housing) -> None:
+    assert housing_of(all_gpus()[gpu], what) is expected
+
+
+def test_price_of_a_machine_holds_its_host() -> None:
+    office, home = Assumptions(owner=Owner.OFFICE), Assumptions(owner=Owner.HOME)
+    shop = read_shop(Scenario(model=CODER), all_gpus(), None, None, office)
+    candidates = {candidate.gpu.name: candidate for candidate in shop.candidates}
+    card, module, mac = (candidates[n] for n in ("RTX 4090", "B200", "Mac Studio M3 Ultra 512GB"))
+    assert card.purchase is not None
+    assert module.purchase is not None
+    # Four cards fill a host of 10,000; two take half of it; at home it is 1,314, and never below 487.
+    assert machine_price(card, 4, office)[0] == 4 * card.purchase.usd + 10_000
+    assert machine_price(card, 2, office)[0] == 2 * card.purchase.usd + 5_000
+    assert machine_price(card, 4, home)[0] == 4 * card.purchase.usd + 1_314
+    assert machine_price(card, 1, home)[0] == card.purchase.usd + 487
+    # A quarter of two B200 is more than half a host.
+    assert machine_price(module, 2, office)[0] == pytest.approx(2 * module.purchase.usd * 1.25)
+    assert machine_price(mac, 1, office)[0] == 9499.0
+    assert "build list" in machine_price(card, 1, office)[1]
+
+
+def test_sizing_page_purchase() -> None:
+    found = plan_of(
+        seed_rates(),
+        gpu="B200",
+        gpus=2,
+        provider=["runpod"],
+        owner="home",
+        set=["purchase_usd=25000", "power_kw=0.7"],
+    )
+    option = bought(found, "B200")
+    assert option.purchase_usd == 25_000
+    assert option.power_w == pytest.approx(700)
+    assert option.energy_usd_per_month == pytest.approx(14.90, abs=0.005)
+    assert option.break_even_months == pytest.approx(17.37, abs=0.005)
+
+
+def test_monthly_cost_is_depreciation_and_running() -> None:
+    found = plan_of(
+        seed_rates(),
+        gpu="B200",
+        gpus=2,
+        owner="home",
+        set=["purchase_usd=25000", "power_kw=0.7", "resale_fraction=0.2", "term_years=5"],
+    )
+    # (25,000 - 5,000) / 60 + 14.896
+    assert bought(found, "B200").usd_per_month == pytest.approx(348.2293, abs=1e-4)
+
+
+def test_owned_hardware_costs_its_running_only_and_pays_at_once() -> None:
+    found = plan_of(seed_rates(), own="4x RTX PRO 6000 Blackwell Workstation", owner="home")
+    option = next(option for option in found.options if option.is_own)
+    assert option.name == "4x RTX PRO 6000 Blackwell Workstation (own)"
+    assert option.purchase_usd == 0.0
+    assert option.break_even_months == 0.0
+    # 4 x 600 W x 1.4 x 0.8 = 2,688 W; x 121.6 h x 0.175
+    assert option.power_w == pytest.approx(2688)
+    assert option.usd_per_month == pytest.approx(57.2006, abs=1e-4)
+    assert option.price.status == "own"
+    assert found.verdict.startswith("Use your own 4x RTX PRO 6000 Blackwell Workstation")
+
+
+def test_owned_hardware_that_does_not_hold_it_is_left_out_with_the_number_needed() -> None:
+    found = plan_of(seed_rates(), own="2x RTX 4090")
+    why = {entry.what: entry.why for entry in found.excluded}
+    assert "about 12 would be needed" in why["2x RTX 4090, your own"]
+
+
+def test_budget_leaves_dearer_machines_out_by_name() -> None:
+    found = plan_of(seed_rates(), budget_usd=20_000)
+    assert all((option.purchase_usd or 0.0) <= 20_000 for option in found.options)
+    over = next(entry for entry in found.excluded if "over the budget" in entry.why)
+    assert "over the budget of 20,000 USD" in over.why
+    assert "USD)" in over.what
+
+
+def test_devices_that_cannot_be_bought_are_named_by_reason() -> None:
+    whys = [entry.why for entry in plan_of([]).excluded]
+    assert "no purchase price is known" in whys
+    assert "announced or rumoured, never sold" in whys
+    assert "rented only, not sold" in whys
+    assert any("too old" in why for why in whys)
+
+
+def test_running_that_costs_as_much_as_renting_never_pays_back() -> None:
+    found = plan_of([rate(usd_per_hour="0.10")])
+    option = bought(found, "B200")
+    assert option.break_even_months is None
+    assert option.break_even_hours_per_day is None
+    assert "never pays back" in plan_of([rate(usd_per_hour="0.10")], gpu="B200", gpus=2).verdict
+
+
+def test_break_even_is_against_the_cheapest_verified_rental_that_meets_the_limits() -> None:
+    rates = [
+        rate("cheapspot", usd_per_hour="2.00", tier=Tier.SPOT),
+        rate("oldsnap", usd_per_hour="3.00", status=PriceStatus.SNAPSHOT),
+        rate("slowco", "P40", 16, "0.50"),
+        rate("good", usd_per_hour="12.00"),
+        rate("dear", usd_per_hour="15.00"),
+    ]
+    found = plan_of(rates)
+    option = bought(found, "B200")
+    basis = basis_of(option)
+    assert basis.against is not None
+    assert basis.against.provider == "good"
+    saving = 12.00 * 121.6 - float(basis.cost.running_usd_per_month)
+    assert option.break_even_months == pytest.approx((option.purchase_usd or 0.0) / saving)
+    asked_for_spot = bought(plan_of(rates, tier=["spot"]), "B200")
+    assert basis_of(asked_for_spot).against.provider == "cheapspot"  # type: ignore[union-attr]
+
+
+def test_owning_and_renting_cost_the_same_at_the_break_even_hours() -> None:
+    found = plan_of([rate(usd_per_hour="40.00")])
+    hours = bought(found, "B200").break_even_hours_per_day
+    assert hours is not None
+    there = plan_of([rate(usd_per_hour="40.00")], hours_per_day=hours)
+    assert bought(there, "B200").usd_per_month == pytest.approx(there.rental.usd_per_month)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("hours_per_day", 2.0, 12.0),
+        ("electricity_usd_per_kwh", 0.1, 0.4),
+        ("set", ["term_years=5"], ["term_years=3"]),
+        ("set", ["resale_fraction=0.3"], ["resale_fraction=0.1"]),
+        ("set", ["pue=1.1"], ["pue=1.6"]),
+        ("set", ["staff_fte_per_server=0.01"], ["staff_fte_per_server=0.5"]),
+    ],
+)
+def test_owning_costs_more_when_an_input_does(name: str, low: object, high: object) -> None:
+    less, more = plan_of([rate()], **{name: low}), plan_of([rate()], **{name: high})
+    assert bought(less, "B200").usd_per_month < bought(more, "B200").usd_per_month  # type: ignore[operator]
+
+
+def test_owner_profiles_rank_home_office_colo() -> None:
+    costs = [
+        bought(plan_of([rate()], owner=owner), "B200").usd_per_month for owner in ("home", "office", "colo")
+    ]
+    assert costs == sorted(costs)  # type: ignore[type-var]
+
+
+def test_unified_memory_machine_is_complete_and_single() -> None:
+    option = bought(plan_of([rate()]), "Mac Studio M3 Ultra 512GB")
+    assert (option.name, option.gpu_count, option.purchase_usd) == ("Mac Studio M3 Ultra 512GB", 1, 9499.0)
+    assert option.power_w == pytest.approx(160)  # 0.2 kW x 0.8
+
+
+def test_price_set_without_a_gpu_reaches_every_machine_and_says_so() -> None:
+    found = plan_of([rate()], SMALL, set=["purchase_usd=25000"])
+    assert {option.purchase_usd for option in found.options if option.kind is Kind.BUY} == {25_000}
+    assert any("set for every machine" in note for note in found.notes)

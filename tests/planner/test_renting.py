@@ -1,0 +1,161 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.rates import Billing, PriceStatus, Tier
+from planner.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
+from tests.planner.plans import CODER, plan_of, rate
+
+
+@pytest.mark.parametrize(
+    ("price", "hours", "more", "lost", "expected"),
+    [
+        ("11.96", 121.6, {}, 0.0, 1454.336),
+        ("5.452207", 121.6, {"tier": Tier.RESERVED_3Y}, 0.0, 3980.11111),
+        ("5.452207", 730.0, {"tier": Tier.RESERVED_3Y}, 0.0, 3980.11111),
+        ("2.00", 121.6, {"billing": Billing.MONTHLY}, 0.0, 1460.0),
+        ("2.00", 121.6, {"billing": Billing.PER_TERM}, 0.0, 1460.0),
+        ("2.00", 730.0, {"usd_per_month_cap": 1000.0}, 0.0, 1000.0),
+        ("2.00", 121.6, {"usd_per_month_cap": 1000.0}, 0.0, 243.2),
+        ("5.25", 121.6, {"tier": Tier.SPOT}, 0.1, 709.3333),
+        ("5.25", 121.6, {}, 0.1, 638.4),  # lost work is a spot machine's
+        ("19.176", 121.6, {"billing": Billing.HOURLY}, 0.0, 2331.8016),
+    ],
+)
+def test_monthly_rent(
+    price: str, hours: float, more: dict[str, object], lost: float, expected: float
+) -> None:
+    assert rent_usd_per_month(rate(usd_per_hour=price, **more), hours, lost) == pytest.approx(expected)  # type: ignore[arg-type]
+
+
+def test_always_on_pays_no_more_than_its_hours() -> None:
+    assert paid_hours_per_month(rate(tier=Tier.RESERVED_1Y), 744.0) == 744.0
+
+
+@given(first=st.floats(0.1, 24.0), second=st.floats(0.1, 24.0), cap=st.none() | st.floats(1.0, 5000.0))
+def test_rent_never_falls_with_hours(first: float, second: float, cap: float | None) -> None:
+    less, more = sorted((first * 30.4, second * 30.4))
+    machine = rate(usd_per_month_cap=cap)
+    assert rent_usd_per_month(machine, less) <= rent_usd_per_month(machine, more)
+
+
+@pytest.mark.parametrize(
+    ("region", "wanted", "expected"),
+    [
+        ("us-east-1", ["us"], True),
+        ("us-east-1", ["us-east-1"], True),
+        ("US-EAST-1", ["us-east-1"], True),
+        ("us", ["us-east-1"], False),
+        ("australiaeast", ["au"], False),
+        ("EU North", ["eu"], True),
+        (None, ["us"], False),
+    ],
+)
+def test_region_filter(region: str | None, wanted: list[str], expected: bool) -> None:
+    assert is_in_region(region, wanted) is expected
+
+
+def test_provider_names_are_forgiving() -> None:
+    assert slug("Vast.ai") == slug("vastai") == "vastai"
+
+
+def test_cheapest_machine_of_each_provider_and_tier_is_listed() -> None:
+    found = plan_of(
+        [
+            rate("runpod", "B200", 2, "11.96", tier=Tier.COMMUNITY),
+            rate("runpod", "B200", 4, "20.00", tier=Tier.COMMUNITY),
+            rate("runpod", "H200 SXM", 8, "28.72", tier=Tier.SECURE),
+            rate("vultr", "A100 80GB SXM", 8, "19.176"),
+            rate("vultr", "A100 80GB SXM", 8, "18.00", region="fra"),
+        ]
+    )
+    rented = [
+        (option.provider, option.tier, option.name) for option in found.options if option.kind == "rent"
+    ]
+    assert rented == [
+        ("runpod", "community", "2x B200"),
+        ("vultr", "on_demand", "8x A100 80GB SXM"),
+        ("runpod", "secure", "8x H200 SXM"),
+    ]
+    assert next(option for option in found.options if option.provider == "vultr").region == "fra"
+
+
+def test_machine_too_slow_to_talk_to_gives_way_to_a_dearer_one_of_the_same_provider() -> None:
+    slow, fast = rate("acme", "P40", 16, "0.50"), rate("acme", "B200", 2, "11.96")
+    assert plan_of([slow, fast]).rental.gpu == "B200"  # type: ignore[union-attr]
+    alone = plan_of([slow])
+    rented = next(option for option in alone.options if option.kind == "rent")
+    assert (rented.gpu, rented.is_too_slow) == ("P40", True)
+    assert not any(option.is_too_slow for option in alone.options[: alone.options.index(rented) - 1])
+
+
+def test_prices_that_are_too_old_sold_out_or_unknown_are_left_out_and_counted() -> None:
+    found = plan_of(
+        [
+            rate("runpod", age_hours=14 * 24),
+            rate("oldco", age_hours=14 * 24 + 1, status=PriceStatus.STALE),
+            rate("goneco", available=False),
+            rate("oddco", gpu="B2000"),
+        ]
+    )
+    assert {option.provider for option in found.options if option.kind == "rent"} == {"runpod"}
+    why = {entry.what: entry.why for entry in found.excluded}
+    assert why["1 price (Oldco)"] == "seen more than 14 days ago"
+    assert why["1 offer (Goneco)"] == "sold out when last seen"
+    assert why["1 offer (B2000)"] == "the device is not in the catalogue"
+
+
+def test_snapshot_prices_stay_whatever_their_age() -> None:
+    found = plan_of([rate(age_hours=5000.0, status=PriceStatus.SNAPSHOT)])
+    assert found.rental is not None
+
+
+def test_filters_of_provider_tier_region_and_count() -> None:
+    rates = [
+        rate("vastai", tier=Tier.SPOT, usd_per_hour="5.00", region="us-east"),
+        rate("vastai", usd_per_hour="6.00", region="eu-west"),
+        rate("runpod", usd_per_hour="7.00", region="us-west"),
+        rate("runpod", usd_per_hour="14.00", gpu_count=4, region="us-west"),
+    ]
+
+    def hourly(**options: object) -> list[str | None]:
+        found = plan_of(rates, CODER, **options)
+        return [option.usd_per_hour for option in found.options if option.kind == "rent"]
+
+    assert hourly(provider=["vast.ai"]) == ["5.00", "6.00"]
+    assert hourly(tier=["spot"]) == ["5.00"]
+    assert hourly(region=["us"]) == ["5.00", "7.00"]
+    assert hourly(gpus=4) == ["14.00"]
+    assert hourly(provider=["nobody"]) == []
+
+
+def test_storage_and_traffic_are_added_where_they_are_priced() -> None:
+    plain = plan_of([rate()]).rental
+    priced = plan_of([rate()], set=["storage_usd_per_gb_month=0.07", "egress_usd_per_gb=0.09"]).rental
+    assert plain is not None
+    assert priced is not None
+    assert plain.usd_per_month == pytest.approx(1454.336)
+    assert plain.point is not None
+    weights_gb = plain.point.sizing.memory.weights_bytes / 1e9
+    traffic_gb = plain.point.tokens_per_month * 5 / 1e9
+    assert priced.usd_per_month == pytest.approx(1454.336 + weights_gb * 0.07 + traffic_gb * 0.09)
+
+
+def test_notes_say_what_is_special_about_a_rental() -> None:
+    found = plan_of(
+        [
+            rate("a", tier=Tier.SPOT),
+            rate("b", tier=Tier.RESERVED_1Y, commitment_days=365),
+            rate("c", billing=Billing.HOURLY, note="a newer price waits in quarantine"),
+            rate("d", billing=None),
+            rate("e", usd_per_month_cap=10.0),
+        ]
+    )
+    notes = {option.provider: " ".join(option.notes) for option in found.options if option.kind == "rent"}
+    assert "taken away" in notes["a"]
+    assert "730 h" in notes["b"]
+    assert "365 days" in notes["b"]
+    assert "started hour" in notes["c"]
+    assert "quarantine" in notes["c"]
+    assert "does not say" in notes["d"]
+    assert "capped" in notes["e"]
