@@ -2,8 +2,11 @@
 
 import re
 import sqlite3
+import tomllib
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pandas as pd
@@ -12,6 +15,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import app, data, parts, simulator, state
+from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
 
@@ -324,6 +328,20 @@ def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
     test.selectbox(key="effect_of").set_value("Years of use").run()
     assert [error.value for error in test.exception] == []
     assert "Years of use from 3 to 6 years" in unescaped(texts(test))
+
+
+def test_a_checkout_is_served_with_the_settings_of_the_command():
+    with (APP.parent.parent / ".streamlit" / "config.toml").open("rb") as file:
+        written = dict(flat(tomllib.load(file)))
+    assert written == SETTINGS
+
+
+def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def options_table(test: AppTest) -> pd.DataFrame:
