@@ -20,6 +20,7 @@ class Measurement:
     gpu_count: int
     decode_tokens_per_s: float
     source: str
+    is_count_given: bool = True  # False: the number of GPUs is the default, so it proves not that it fits
 
     @property
     def key(self) -> tuple[str, int]:
@@ -48,6 +49,7 @@ def measurement_of(scenario: Scenario) -> Measurement | None:
         gpu_count=scenario.gpus or 1,
         decode_tokens_per_s=scenario.decode_tokens_per_s,
         source="decode_tokens_per_s",
+        is_count_given=scenario.gpus is not None,
     )
 
 

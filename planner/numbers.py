@@ -26,8 +26,8 @@ def parse_number(field: str, value: str | float, allowed: str) -> float:
         raise InvalidScenario(field, text, f"{allowed}, with a decimal point: {text.replace(',', '.')}")
     try:
         number = float(value)
-    except ValueError:
-        raise InvalidScenario(field, text, allowed) from None
+    except (TypeError, ValueError):
+        raise InvalidScenario(field, value, allowed) from None
     if not math.isfinite(number) or "_" in text:
         raise InvalidScenario(field, text, allowed)
     return number

@@ -170,8 +170,9 @@ class Fleet:
         """Return how to run one machine."""
         tried = by_batch or [asked]
         key = (asked.machine.gpu.name, asked.machine.gpu_count)
-        is_measured = self.measurement is not None and self.measurement.key == key
-        runs = [sizing for sizing in tried if sizing.memory.fits or (is_measured and sizing.speed)]
+        measured = self.measurement
+        has_run = measured is not None and measured.key == key and measured.is_count_given
+        runs = [sizing for sizing in tried if sizing.memory.fits or (has_run and sizing.speed)]
         if not runs:
             return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))
         timed = [(sizing, sizing.speed) for sizing in runs if sizing.speed is not None]

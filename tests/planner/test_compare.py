@@ -1,0 +1,453 @@
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner import operate
+from planner.compare import Plan
+from planner.errors import InvalidScenario, UnknownName
+from planner.options import Excluded, Kind, Option
+from planner.rates import PriceStatus, Tier
+from planner.sizing import Sizing, SpeedSource
+from planner.workload import Machine, Workload
+from tests.conftest import ROOT
+from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates
+
+OPTION_KEYS = [
+    "kind", "name", "provider", "instance_type", "region", "tier", "billing", "gpu", "gpu_count",
+    "vram_total_gb", "replicas", "fits", "usd_per_hour", "usd_per_gpu_hour", "usd_per_month",
+    "usd_per_million_tokens", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
+    "tokens_per_month", "decode_tokens_per_s", "aggregate_tokens_per_s", "speed_low", "speed_high",
+    "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w", "energy_usd_per_month", "break_even_months",
+    "break_even_hours_per_day", "deploy_url",
+]  # fmt: skip
+
+
+def rented(found: Plan) -> Option:
+    return next(option for option in found.options if option.kind is Kind.RENT)
+
+
+def test_document_has_the_keys_of_the_interface_and_is_json() -> None:
+    document = plan_of(seed_rates(), own="8x H100 SXM").to_document()
+    assert list(document)[:5] == ["schema", "scenario", "verdict", "options", "excluded"]
+    assert document["schema"] == "breakeven.plan/1"
+    kinds = set()
+    for option in document["options"]:  # type: ignore[attr-defined]
+        assert list(option) == OPTION_KEYS
+        assert list(option["price"]) == ["seen_at", "age_hours", "status", "source_url", "witnesses"]
+        kinds.add(option["kind"])
+    assert kinds == {"rent", "buy", "api"}
+    for entry in document["excluded"]:  # type: ignore[attr-defined]
+        assert list(entry) == ["what", "why"]
+    text = json.dumps(document, allow_nan=False)
+    assert json.loads(text) == json.loads(json.dumps(document))
+
+
+def test_stored_prices_are_decimal_strings_and_figures_are_numbers() -> None:
+    option = rented(plan_of(seed_rates(), provider=["runpod"])).to_document()
+    assert option["usd_per_hour"] == "11.96"
+    assert option["usd_per_gpu_hour"] == "5.98"
+    assert option["usd_per_month"] == pytest.approx(1454.336)
+    assert option["vram_total_gb"] == 360
+    assert option["tier"] == "community"
+    assert option["billing"] == "per_second"
+    assert option["price"]["seen_at"] == "2026-11-04T00:00:00Z"  # type: ignore[index]
+    assert option["price"]["status"] == "snapshot"  # type: ignore[index]
+
+
+def test_sizing_page_table_of_rents() -> None:
+    found = plan_of(seed_rates())
+    months = {option.provider: option.usd_per_month for option in found.options if option.kind is Kind.RENT}
+    assert months["runpod"] == pytest.approx(1454.34, abs=0.005)
+    assert months["vastai"] == pytest.approx(1824.49, abs=0.005)
+    assert months["vultr"] == pytest.approx(2331.80, abs=0.005)
+    assert months["digitalocean"] == pytest.approx(2519.55, abs=0.005)
+
+
+def test_sizing_page_figures_come_out_of_one_call() -> None:
+    found = plan_of(
+        seed_rates(),
+        provider=["runpod"],
+        gpu="B200",
+        gpus=2,
+        method="simple",
+        decode_tokens_per_s=3.4,
+        owner="home",
+        set=["purchase_usd=25000", "power_kw=0.7"],
+    )
+    rent = rented(found).to_document()
+    buy = next(option for option in found.options if option.kind is Kind.BUY).to_document()
+    assert rent["usd_per_month"] == pytest.approx(1454.34, abs=0.005)
+    assert rent["usd_per_million_tokens"] == pytest.approx(977.12, abs=0.005)
+    assert rent["decode_tokens_per_s"] == 3.4
+    assert rent["speed_source"] == buy["speed_source"] == "measured"
+    assert buy["energy_usd_per_month"] == pytest.approx(14.90, abs=0.005)
+    assert buy["break_even_months"] == pytest.approx(17.4, abs=0.05)
+    assert found.verdict.startswith("Nothing found gives a user 10 tokens a second")
+
+
+def test_options_are_ranked_by_the_month_and_too_slow_ones_last() -> None:
+    found = plan_of([*seed_rates(), rate("slowco", "P40", 16, "0.10")])
+    fast = [option.usd_per_month for option in found.options if not option.is_too_slow]
+    assert fast == sorted(fast)  # type: ignore[type-var]
+    is_slow = [option.is_too_slow for option in found.options]
+    assert is_slow == sorted(is_slow)
+    assert any(option.provider == "slowco" and option.is_too_slow for option in found.options)
+
+
+def test_price_of_a_token_is_the_machines_own() -> None:
+    for option in plan_of(seed_rates()).options:
+        if option.kind is not Kind.RENT or option.point is None or option.token_prices is None:
+            continue
+        assert option.usd_per_hour is not None
+        expected = float(option.usd_per_hour) / (option.point.speed.aggregate_tokens_per_s * 3600) * 1e6
+        assert option.token_prices.usd_per_million_tokens == pytest.approx(expected)
+        assert option.tokens_per_month == pytest.approx(
+            option.point.speed.aggregate_tokens_per_s * 3600 * 121.6
+        )
+
+
+def test_measured_speed_is_that_of_its_machine_only() -> None:
+    found = plan_of(
+        [rate(), rate("lambda", gpu_count=4, usd_per_hour="20.00")],
+        gpu="B200",
+        decode_tokens_per_s=50.0,
+        gpus=2,
+    )
+    assert {option.point.speed.source for option in found.options if option.point} == {SpeedSource.MEASURED}
+    found = plan_of(
+        [rate(), rate("lambda", gpu_count=4, usd_per_hour="20.00")], gpu="B200", decode_tokens_per_s=50.0
+    )
+    assert all(option.point.speed.source is SpeedSource.ESTIMATED for option in found.options if option.point)
+    assert any("is not used" in note for note in found.notes)
+
+
+def test_measured_speed_without_a_machine_is_refused() -> None:
+    with pytest.raises(InvalidScenario, match="gpu and gpus"):
+        plan_of([rate()], decode_tokens_per_s=50.0)
+
+
+def test_machine_that_does_not_hold_the_model_is_an_answer() -> None:
+    found = plan_of([rate("lambda", "H100 SXM", 1, "2.99")], gpu="H100 SXM", gpus=1)
+    assert not any(option.kind is not Kind.API for option in found.options)
+    assert "Nothing to rent or buy serves Qwen3 Coder 480B-A35B as Q4_K_M on 1x H100 SXM" in found.verdict
+    assert any("about 4 of 80 GB would be needed" in entry.why for entry in found.excluded)
+
+
+def test_empty_market_is_an_answer() -> None:
+    found = plan_of([])
+    assert found.rental is None
+    assert any("breakeven prices refresh" in note for note in found.notes)
+    assert found.purchase is not None
+    assert found.purchase.break_even_months is None
+
+
+def test_list_of_what_was_left_out_stays_readable() -> None:
+    found = plan_of([*seed_rates(), rate("small", "RTX 4090", 8, "3.00"), rate("tiny", "T4", 1, "0.35")])
+    assert len(found.excluded) < 30
+    assert all(len(entry.what) < 250 for entry in found.excluded)
+    whole = next(entry for entry in found.excluded if entry.what == "Small, Tiny")
+    assert "the largest is 8x RTX 4090" in whole.why
+
+
+def test_what_the_caller_left_out_is_listed_too() -> None:
+    from planner.compare import plan
+    from planner.scenario import Scenario
+
+    left_out = [Excluded(what="12 offers", why="a slice of a GPU")]
+    assert left_out[0] in plan(Scenario(model=CODER), [rate()], left_out=left_out).excluded
+
+
+def test_presence_says_so_and_a_demand_says_the_peak() -> None:
+    assert any("hours are presence" in note for note in plan_of([rate()]).notes)
+    notes = plan_of([rate()], tokens_per_month=1e9, peak_factor=3.0).notes
+    assert any("a peak of 3 times the mean" in note for note in notes)
+    assert not any("presence" in note for note in notes)
+
+
+def test_demand_is_carried_with_replicas_within_the_limits() -> None:
+    found = plan_of(
+        [rate(usd_per_hour="10.00")],
+        tokens_per_month=2e9,
+        hours_per_day=24.0,
+        peak_factor=3.0,
+        max_tpot_ms=50.0,
+        max_ttft_ms=5000.0,
+    )
+    option = rented(found)
+    assert option.point is not None
+    speed = option.point.speed
+    peak = 2e9 / (730 * 3600) * 3
+    assert option.replicas * speed.aggregate_tokens_per_s >= peak * (1 - 1e-9)
+    assert (option.replicas - 1) * speed.aggregate_tokens_per_s < peak
+    assert speed.tpot_ms <= 50.0
+    assert speed.ttft_ms <= 5000.0
+    assert option.tokens_per_month == pytest.approx(2e9)
+    assert option.usd_per_month == pytest.approx(10.0 * 730 * option.replicas)
+    assert option.token_prices is not None
+    assert option.token_prices.usd_per_million_tokens == pytest.approx(option.usd_per_month / 2000)  # type: ignore[operator]
+    assert option.point.utilisation == pytest.approx(
+        peak / 3 / (option.replicas * speed.aggregate_tokens_per_s)
+    )
+    # A further batch would break a limit or is not needed.
+    assert option.point.batch in operate.BATCHES
+
+
+def test_requests_a_second_are_the_same_demand_as_their_tokens() -> None:
+    tokens = 0.5 * 512 * 3600 * 121.6
+    by_requests = plan_of([rate()], requests_per_s=0.5)
+    by_tokens = plan_of([rate()], tokens_per_month=tokens)
+    assert rented(by_requests).usd_per_month == rented(by_tokens).usd_per_month
+    assert rented(by_requests).tokens_per_month == pytest.approx(tokens)
+
+
+def test_machine_that_cannot_keep_a_limit_is_left_out_with_the_value() -> None:
+    found = plan_of([rate()], max_ttft_ms=5000.0, tokens_per_month=1e6)
+    assert not any("Mac Studio" in option.name for option in found.options)
+    late = next(entry for entry in found.excluded if "the first token takes" in entry.why)
+    assert late.why.endswith("at batch 1, above the limit of 5,000 ms")
+    found = plan_of([rate()], max_tpot_ms=1.0)
+    assert any("a further token takes" in entry.why for entry in found.excluded)
+    assert found.rental is None
+
+
+def test_verdict_names_machine_provider_price_date_and_payback() -> None:
+    verdict = plan_of([rate(usd_per_hour="11.96", tier=Tier.COMMUNITY)], gpu="B200", gpus=2).verdict
+    assert verdict.startswith(
+        "Rent 2x B200 from Runpod (community) at 11.96 USD/h (seen 2026-11-30): 1,454 USD a month at 4 h a "
+        "day; buying 2x B200 for "
+    )
+    assert verdict.endswith("output tokens that it could write.")
+    assert verdict.count(". ") == 0
+
+
+def test_verdict_buys_where_that_is_cheaper_and_says_when_it_pays() -> None:
+    verdict = plan_of([rate(usd_per_hour="60.00")], gpu="B200", gpus=2, hours_per_day=24.0).verdict
+    assert verdict.startswith("Buy 2x B200 for ")
+    assert (
+        "renting 2x B200 from Runpod (on demand) at 60.00 USD/h (seen 2026-11-30) costs 43,800 USD" in verdict
+    )
+    assert "buying pays back after" in verdict
+
+
+def test_verdict_with_a_demand_takes_the_cheapest_way_of_all() -> None:
+    verdict = plan_of([rate()], tokens_per_month=1e6).verdict
+    assert verdict.startswith("Call ")
+    assert "a month for 1.0 million output tokens" in verdict
+
+
+def test_spot_is_listed_and_not_recommended_unless_asked_for() -> None:
+    rates = [rate("cheap", usd_per_hour="1.00", tier=Tier.SPOT), rate("good", usd_per_hour="9.00")]
+    found = plan_of(rates)
+    assert rented(found).provider == "cheap"
+    assert found.rental is not None
+    assert found.rental.provider == "good"
+    assert any("spot" in note for note in found.notes)
+    assert plan_of(rates, tier=["spot"]).rental.provider == "cheap"  # type: ignore[union-attr]
+
+
+def test_verified_prices_win_over_cheaper_snapshots_and_old_snapshots_are_not_recommended() -> None:
+    snapshot = PriceStatus.SNAPSHOT
+    old = rate(
+        "old",
+        usd_per_hour="2.00",
+        status=snapshot,
+        seen_at=datetime(2026, 5, 8, tzinfo=UTC),
+        age_hours=4956.0,
+    )
+    recent = rate(
+        "recent",
+        usd_per_hour="8.00",
+        status=snapshot,
+        seen_at=datetime(2026, 11, 4, tzinfo=UTC),
+        age_hours=636.0,
+    )
+    found = plan_of([old, recent])
+    assert found.rental.provider == "recent"  # type: ignore[union-attr]
+    assert any("No verified price meets the limits" in note for note in found.notes)
+    found = plan_of([old, recent, rate("checked", usd_per_hour="9.00")])
+    assert found.rental.provider == "checked"  # type: ignore[union-attr]
+    assert not any("No verified price" in note for note in found.notes)
+    assert [option.provider for option in found.options if option.kind is Kind.RENT] == [
+        "old",
+        "recent",
+        "checked",
+    ]
+
+
+def test_unlike_machines_are_named() -> None:
+    assert any(note.startswith("Unlike machines") for note in plan_of([rate()]).notes)
+    assert not any(note.startswith("Unlike machines") for note in plan_of([rate()], gpu="B200", gpus=2).notes)
+
+
+def test_alias_of_a_gpu_is_understood_and_an_ambiguous_one_says_what_it_took() -> None:
+    assert rented(plan_of([rate("l", "H100 SXM", 4, "8.00")], gpu="NVIDIA H100 80GB HBM3")).gpu == "H100 SXM"
+    assert any("may also mean" in note for note in plan_of([rate()], SMALL, gpu="A100").notes)
+
+
+def test_alias_of_a_quantised_copy_brings_its_format() -> None:
+    from planner.models import model_aliases
+
+    alias = next(each for each in model_aliases().values() if each.model == SMALL and each.quant == "FP8")
+    found = plan_of([rate()], alias.name)
+    assert found.quant.name == "FP8"
+    assert any("a copy in FP8" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "options", [{"gpu": "B2000"}, {"own": "2x RTX 9999"}, {"quant": "Q9"}, {"electricity_region": "Atlantis"}]
+)
+def test_unknown_name_is_one_line_with_matches(options: dict[str, str]) -> None:
+    with pytest.raises(UnknownName) as caught:
+        plan_of([rate()], **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_region_sets_the_tariff_and_names_its_source() -> None:
+    found = plan_of([rate()], electricity_region="DE")
+    note = next(note for note in found.notes if note.startswith("Electricity in Germany"))
+    assert "Eurostat" in note
+    dear, cheap = found.purchase, plan_of([rate()]).purchase
+    assert dear is not None
+    assert cheap is not None
+    assert dear.energy_usd_per_month > cheap.energy_usd_per_month  # type: ignore[operator]
+
+
+def test_display_currency_reaches_words_and_leaves_the_dollar_fields() -> None:
+    found = plan_of([rate()], gpu="B200", gpus=2, currency="EUR")
+    assert rented(found).usd_per_month == pytest.approx(1454.336)
+    assert "10.71 EUR/h" in found.verdict  # 11.96 / 1.1172
+    assert any("1 EUR = 1.1172 USD" in note for note in found.notes)
+
+
+def test_explanation_puts_the_numbers_in() -> None:
+    found = plan_of(seed_rates(), gpu="B200", gpus=2, provider=["runpod"])
+    number = found.options.index(rented(found)) + 1
+    figures = {figure.name: figure for figure in found.explain(number).figures}
+    assert figures["rent"].value == pytest.approx(1454.336)
+    assert figures["rent"].numbers == "11.96 x 121.6 x 1"
+    assert "Runpod" in figures["rent"].source
+    buy = found.options.index(next(option for option in found.options if option.kind is Kind.BUY)) + 1
+    names = [figure.name for figure in found.explain(buy).figures]
+    for name in (
+        "price",
+        "depreciation",
+        "energy",
+        "staff",
+        "cost of owning",
+        "break-even",
+        "break-even use",
+    ):
+        assert name in names
+    document = found.explain(buy).to_document()
+    assert document["schema"] == "breakeven.explanation/1"
+    assert json.dumps(document, allow_nan=False)
+
+
+def test_explained_lines_of_owning_add_up() -> None:
+    found = plan_of([rate()], gpu="B200", gpus=2, owner="colo")
+    buy = next(option for option in found.options if option.kind is Kind.BUY)
+    figures = {
+        figure.name: figure.value or 0.0 for figure in found.explain(found.options.index(buy) + 1).figures
+    }
+    lines = ("depreciation", "energy", "colocation", "support", "staff", "insurance")
+    assert sum(figures[line] for line in lines) == pytest.approx(buy.usd_per_month)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1000])
+def test_explaining_no_option_is_refused(number: int) -> None:
+    with pytest.raises(InvalidScenario, match="1 to"):
+        plan_of([rate()]).explain(number)
+
+
+def test_crossing_is_where_the_break_even_says() -> None:
+    found = plan_of(
+        seed_rates(), gpu="B200", gpus=2, owner="home", set=["purchase_usd=25000", "power_kw=0.7"]
+    )
+    crossing = found.crossing()
+    assert crossing.break_even_months == pytest.approx(17.37, abs=0.005)
+    assert crossing.own_usd is not None
+    assert crossing.rent_usd is not None
+    assert crossing.own_usd[0] == 25_000
+    assert crossing.rent_usd[0] == 0.0
+    assert len(crossing.months) == 49
+    month = math.ceil(crossing.break_even_months or 0.0)
+    assert crossing.own_usd[month] < crossing.rent_usd[month]
+    assert crossing.own_usd[month - 1] > crossing.rent_usd[month - 1]
+
+
+def test_cost_by_hours_crosses_at_the_break_even_hours() -> None:
+    found = plan_of([rate(usd_per_hour="40.00")], gpu="B200", gpus=2)
+    lines = found.cost_by_hours()
+    assert lines.own_usd_per_month is not None
+    assert lines.rent_usd_per_month is not None
+    assert lines.rent_usd_per_month[0] == 0.0
+    hours = lines.break_even_hours_per_day
+    assert hours is not None
+    cheaper = [
+        own < rent for own, rent in zip(lines.own_usd_per_month, lines.rent_usd_per_month, strict=True)
+    ]
+    assert cheaper == [hour > hours for hour in lines.hours_per_day]
+    # At the hours asked for, the line is the option's own monthly cost.
+    at = lines.hours_per_day.index(4.0)
+    assert lines.own_usd_per_month[at] == pytest.approx(found.purchase.usd_per_month)  # type: ignore[union-attr]
+
+
+def test_charts_of_an_empty_plan_are_empty() -> None:
+    found = plan_of([], gpu="H100 SXM", gpus=1)
+    assert found.crossing().rent_usd is None
+    assert found.crossing().own_usd is None
+    assert found.cost_by_hours().own_usd_per_month is None
+
+
+def test_each_machine_is_sized_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sized: list[tuple[str, int]] = []
+    original = operate.size_machines
+
+    def counted(workload: Workload, machines: Sequence[Machine], **more: object) -> list[Sizing]:
+        sized.extend((machine.gpu.name, machine.gpu_count) for machine in machines)
+        return original(workload, machines, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(operate, "size_machines", counted)
+    plan_of([rate(f"p{n}", usd_per_hour=f"{10 + n}.00") for n in range(50)])
+    assert len(sized) == len(set(sized))
+    assert ("B200", 2) in sized
+
+
+@settings(max_examples=15, deadline=None)
+@given(hours=st.floats(0.1, 24.0), more=st.floats(0.1, 24.0), price=st.floats(0.05, 100.0))
+def test_no_answer_is_negative_or_infinite_and_costs_grow_with_hours(
+    hours: float, more: float, price: float
+) -> None:
+    less, longer = sorted((hours, more))
+    rates = [rate(usd_per_hour=f"{price:.4f}")]
+    first, second = (plan_of(rates, gpu="B200", hours_per_day=each) for each in (less, longer))
+    for found in (first, second):
+        for option in found.options:
+            document = option.to_document()
+            for name, value in document.items():
+                if isinstance(value, float):
+                    assert math.isfinite(value), name
+                    assert value >= 0.0, name
+    for kind in (Kind.RENT, Kind.BUY):
+        low, high = (
+            min(option.usd_per_month or 0.0 for option in found.options if option.kind is kind)
+            for found in (first, second)
+        )
+        assert low <= high * (1 + 1e-9)
+
+
+def test_planning_loads_no_table_library() -> None:
+    code = (
+        "import sys; from planner.compare import plan; from planner.scenario import Scenario; "
+        "plan(Scenario(model='llama-3.1-8b-instruct'), []); "
+        "print([name for name in ('pandas', 'pyarrow', 'openpyxl', 'streamlit') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.strip() == "[]"
