@@ -24,7 +24,8 @@ OPTION_KEYS = [
     "vram_total_gb", "replicas", "fits", "usd_per_hour", "usd_per_gpu_hour", "usd_per_month",
     "usd_per_million_tokens", "usd_per_million_input_tokens", "usd_per_million_output_tokens",
     "tokens_per_month", "decode_tokens_per_s", "aggregate_tokens_per_s", "speed_low", "speed_high",
-    "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w", "energy_usd_per_month", "break_even_months",
+    "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w",
+    "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
 ]  # fmt: skip
 
