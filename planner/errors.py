@@ -39,3 +39,21 @@ class DoesNotFit(PlannerError):
         super().__init__(
             f"{what} needs {needed_bytes / gib:.2f} GiB and {usable_bytes / gib:.2f} GiB are usable"
         )
+
+
+class UnreadableModel(PlannerError):
+    """A configuration, an index or a header that is not one, or says what cannot be."""
+
+    def __init__(self, where: str, what: str) -> None:
+        self.where = where
+        self.what = what
+        super().__init__(f"{where}: {what}")
+
+
+class UnknownArchitecture(UnreadableModel):
+    """A configuration that leaves open what memory and speed depend on."""
+
+    def __init__(self, where: str, what: str, missing: Sequence[str] = ()) -> None:
+        self.missing = tuple(missing)
+        facts = " ".join(f"--fact {name}=VALUE" for name in self.missing)
+        super().__init__(where, f"{what}; give {facts}" if facts else what)

@@ -1,5 +1,9 @@
 """What can go wrong between a provider's page and a stored price."""
 
+from collections.abc import Sequence
+
+from planner.errors import UnknownName
+
 
 class PricingError(Exception):
     """Base of all pricing errors."""
@@ -29,6 +33,15 @@ class ParseError(PricingError):
         self.provider = provider
         self.page = page
         super().__init__(message)
+
+
+class UnknownProvider(PricingError, UnknownName):
+    """A provider that nobody describes, or whose prices no module reads."""
+
+    def __init__(self, name: str, matches: Sequence[str] = (), why: str | None = None) -> None:
+        UnknownName.__init__(self, "provider", name, matches)
+        if why is not None:
+            self.args = (f"provider {name!r}: {why}",)
 
 
 class NormaliseError(PricingError):
