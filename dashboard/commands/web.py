@@ -34,7 +34,7 @@ SETTINGS = {
     # Okabe and Ito's blue. A plain theme.primaryColor would make one light theme for everybody.
     "theme.light.primaryColor": "#0072B2",
     "theme.light.textColor": "#111111",  # captions are drawn in 60 % of it, and must be read as well
-    "theme.dark.primaryColor": "#56B4E9",
+    "theme.dark.primaryColor": "#2389C9",  # the same, light enough for words on the dark ground
 }
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SECONDS_TO_ANSWER = 60

@@ -50,17 +50,24 @@ def show() -> None:
         )
     with st.container(horizontal=True):
         models = st.multiselect(
-            "Models", list(all_models()), list(MODELS), key="show_models", bind="query-params", width=540
+            "Models",
+            list(all_models()),
+            key="show_models",
+            bind="query-params",
+            placeholder="a first selection; choose your own",
+            width=540,
         )
         gpus = st.multiselect(
-            "GPUs", list(all_gpus()), list(GPUS), key="show_gpus", bind="query-params", width=540
+            "GPUs",
+            list(all_gpus()),
+            key="show_gpus",
+            bind="query-params",
+            placeholder="a first selection; choose your own",
+            width=540,
         )
-    if models and gpus:
-        cells = data.fit_cells(scenario, models, gpus)
-        drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
-        parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
-    else:
-        st.info("Choose at least one model and one GPU.")
+    cells = data.fit_cells(scenario, models or MODELS, gpus or GPUS)
+    drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
+    parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
     _price_and_speed()
     _machines()
 

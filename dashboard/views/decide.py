@@ -80,7 +80,7 @@ def _below_the_verdict(found: Plan) -> None:
     threshold = data.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
-    st.caption(" ".join(parts.note(note) for note in data.trust(found)))
+    st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
     narrowed = [
         name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
     ]
