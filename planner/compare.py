@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from planner.assumptions import Assumptions
-from planner.breakeven import cumulative_usd, first_crossing
 from planner.calling import api_options
 from planner.choice import best_machine, cheapest, cheapest_rental
+from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
 from planner.gpus import all_gpus, find_gpu
@@ -16,46 +14,21 @@ from planner.measured import Measurement, measurement_of
 from planner.models import Model, find_model
 from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
-from planner.options import BuyBasis, Excluded, Kind, Option, RentBasis, names_text, ranked
-from planner.owning import Shop, Terms, buy_options, monthly_costs, read_shop
+from planner.options import BuyBasis, Excluded, Kind, Option, names_text, ranked
+from planner.owning import Terms, buy_options
 from planner.quants import QuantFormat, find_quant
 from planner.rates import Rate
 from planner.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
 from planner.remarks import remarks
 from planner.renting import Market, read_market, rent_options
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
+from planner.shop import Shop, read_shop
 from planner.tariffs import find_tariff
 from planner.verdict import verdict
 
 PLAN_SCHEMA = "breakeven.plan/1"
 # Machines on offer end at 16 GPUs; what would need more is counted, not listed.
 MOST_GPUS_NAMED = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
-    """Cumulative cost of the ways to serve, month by month, for the crossing chart."""
-
-    months: tuple[float, ...]
-    rent_usd: tuple[float, ...] | None
-    own_usd: tuple[float, ...] | None
-    api_usd: tuple[float, ...] | None
-    rent_name: str | None
-    own_name: str | None
-    api_name: str | None
-    break_even_months: float | None  # None: never within the chart
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostByHours:
-    """Monthly cost against daily use, rented by the hour and owned."""
-
-    hours_per_day: tuple[float, ...]
-    rent_usd_per_month: tuple[float, ...] | None
-    own_usd_per_month: tuple[float, ...] | None
-    rent_name: str | None
-    own_name: str | None
-    break_even_hours_per_day: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,32 +109,8 @@ class Plan:
             rental: The rental; the one that the purchase is compared with, else the plan's, where None.
         """
         own = purchase or self.purchase
-        basis = own.basis if own is not None and isinstance(own.basis, BuyBasis) else None
-        rent = rental or (basis.against if basis else None) or self.rental
-        api = self.api
-        term = float(basis.ownership.term_years) if basis else self.assumptions["term_years"]
-        months = np.arange(int(np.ceil(term * 12.0)) + 1, dtype=float)
-        rent_usd = own_usd = api_usd = meets = None
-        if rent is not None and rent.usd_per_month is not None:
-            rent_usd = cumulative_usd(rent.usd_per_month, months, self.assumptions["rent_change_per_year"])
-        if own is not None and basis is not None:
-            costs = monthly_costs(basis.cost, rent or own, self.assumptions)
-            if costs is not None:
-                own_usd = costs.own(float(basis.cost.capex_usd), months)
-        if api is not None and api.usd_per_month is not None:
-            api_usd = cumulative_usd(api.usd_per_month, months, self.assumptions["api_change_per_year"])
-        if own_usd is not None and rent_usd is not None:
-            meets = first_crossing(months, own_usd, rent_usd)
-        return Crossing(
-            months=tuple(months.tolist()),
-            rent_usd=None if rent_usd is None else tuple(rent_usd.tolist()),
-            own_usd=None if own_usd is None else tuple(own_usd.tolist()),
-            api_usd=None if api_usd is None else tuple(api_usd.tolist()),
-            rent_name=None if rent is None else f"rent {rent.name} ({rent.provider_title})",
-            own_name=None if own is None else f"{'use' if own.is_own else 'buy'} {own.name}",
-            api_name=None if api is None else f"API ({api.provider_title})",
-            break_even_months=meets,
-        )
+        against = own.basis.against if own is not None and isinstance(own.basis, BuyBasis) else None
+        return crossing(own, rental or against or self.rental, self.api, self.assumptions)
 
     def cost_by_hours(self, purchase: Option | None = None, rental: Option | None = None) -> CostByHours:
         """
@@ -172,27 +121,9 @@ class Plan:
             rental: A rental paid by use; the one that the purchase is compared with where None.
         """
         own = purchase or self.purchase
-        basis = own.basis if own is not None and isinstance(own.basis, BuyBasis) else None
-        rent = rental or (basis.against_hourly if basis else None)
-        rent = rent or cheapest_rental(self.options, self.scenario, by_use=True)
-        hours = np.linspace(0.0, 24.0, 49)
-        used = hours * self.scenario.days_per_month
-        rent_usd = own_usd = None
-        if rent is not None and rent.usd_per_hour is not None:
-            rent_usd = float(rent.usd_per_hour) * rent.replicas * used
-            cap = rent.basis.rate.usd_per_month_cap if isinstance(rent.basis, RentBasis) else None
-            if cap is not None:
-                rent_usd = np.minimum(rent_usd, cap * rent.replicas)
-        if basis is not None:
-            own_usd = basis.own_fixed_usd_per_month + basis.own_usd_per_hour * used
-        return CostByHours(
-            hours_per_day=tuple(hours.tolist()),
-            rent_usd_per_month=None if rent_usd is None else tuple(rent_usd.tolist()),
-            own_usd_per_month=None if own_usd is None else tuple(own_usd.tolist()),
-            rent_name=None if rent is None else f"rent {rent.name} ({rent.provider_title})",
-            own_name=None if own is None else f"{'use' if own.is_own else 'buy'} {own.name}",
-            break_even_hours_per_day=None if own is None else own.break_even_hours_per_day,
-        )
+        against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None
+        by_use = rental or against or cheapest_rental(self.options, self.scenario, by_use=True)
+        return cost_by_hours(own, by_use, self.scenario.days_per_month)
 
 
 def plan(

@@ -1,7 +1,7 @@
 """One way to serve a model, priced: what stands in a row of a plan, and what was left out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
@@ -203,11 +203,6 @@ class Excluded:
 def ranked(options: Sequence[Option]) -> tuple[Option, ...]:
     """Return options cheapest first, those too slow to talk to last."""
     return tuple(sorted(options, key=lambda option: option.rank_key))
-
-
-def with_notes(option: Option, *notes: str) -> Option:
-    """Return the option with further notes."""
-    return replace(option, notes=(*option.notes, *notes))
 
 
 def decimal_text(amount: Decimal) -> str:

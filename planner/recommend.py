@@ -7,9 +7,9 @@ from planner.assumptions import Assumptions, Owner
 from planner.gpus import all_gpus
 from planner.operate import MachineKey
 from planner.options import Kind, Option
-from planner.owning import Candidate, Housing, machine_price, read_shop
 from planner.rates import Rate, Tier
 from planner.scenario import Scenario
+from planner.shop import Candidate, Housing, machine_price, read_shop
 from planner.sizing import Sizing, size_machines
 from planner.workload import Machine, Workload
 

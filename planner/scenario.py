@@ -6,7 +6,7 @@ Field names are those of the command line's options, of the query keys and of th
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any
@@ -16,8 +16,8 @@ import tomli_w
 from planner.assumptions import Assumptions, Owner, parse_settings
 from planner.catalogue import close_matches
 from planner.errors import InvalidScenario, UnknownName
+from planner.fields import choice, count, day, name_list, number, words
 from planner.models import Model
-from planner.numbers import parse_count, parse_number
 from planner.quants import QuantFormat
 from planner.rates import Tier
 from planner.units import DAYS_PER_MONTH, HOURS_PER_MONTH
@@ -35,74 +35,9 @@ DOUBTFUL_USD_PER_KWH = 2.0
 _NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
 _OWNED = re.compile(r"(?:(\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
 
-Parse = Callable[[str, Any], Any]
-
-
-def _number(allowed: str, *, above: float | None = None, at_least: float = 0.0, up_to: float = 1e15) -> Parse:
-    def parse(name: str, value: Any) -> float:
-        number = parse_number(name, value, allowed)
-        if number < at_least or number > up_to or (above is not None and number <= above):
-            raise InvalidScenario(name, value, allowed)
-        return number
-
-    return parse
-
-
-def _count(allowed: str, *, up_to: float = 1e12) -> Parse:
-    def parse(name: str, value: Any) -> int:
-        number = parse_count(name, value, allowed)
-        if not 1 <= number <= up_to:
-            raise InvalidScenario(name, value, allowed)
-        return number
-
-    return parse
-
-
-def _choice(names: Iterable[str]) -> Parse:
-    allowed = tuple(str(name) for name in names)
-
-    def parse(name: str, value: Any) -> str:
-        if str(value) not in allowed:
-            raise InvalidScenario(name, value, "one of " + ", ".join(allowed))
-        return str(value)
-
-    return parse
-
-
-def _text(allowed: str) -> Parse:
-    def parse(name: str, value: Any) -> str:
-        if not isinstance(value, str) or not value.strip():
-            raise InvalidScenario(name, value, allowed)
-        return value.strip()
-
-    return parse
-
-
-def _names(allowed: str, choices: Iterable[str] = ()) -> Parse:
-    known = tuple(choices)
-
-    def parse(name: str, value: Any) -> tuple[str, ...]:
-        items = value.split(",") if isinstance(value, str) else list(value)
-        cleaned = tuple(str(item).strip().lower() for item in items if str(item).strip())
-        for item in cleaned:
-            if known and item not in known:
-                raise InvalidScenario(name, item, "one of " + ", ".join(known))
-        if not cleaned and items:
-            raise InvalidScenario(name, value, allowed)
-        return cleaned
-
-    return parse
-
-
-def _day(name: str, value: Any) -> date:
-    try:
-        return value if type(value) is date else date.fromisoformat(str(value).strip())
-    except ValueError:
-        raise InvalidScenario(name, value, "a date such as 2026-11-04") from None
-
 
 def _owned(name: str, value: Any) -> str:
-    text = _text('hardware such as "2x RTX 4090"')(name, value)
+    text = words('hardware such as "2x RTX 4090"')(name, value)
     Owned.parse(text)
     return str(text)
 
@@ -146,63 +81,63 @@ _LIMIT_MS = "a time above 0 ms"
 class Scenario:
     """One question. A value that cannot be used raises `InvalidScenario`, which names the option."""
 
-    model: str = field(metadata={"parse": _text("a model (`breakeven models`)")})
-    gpu: str | None = field(default=None, metadata={"parse": _text("a GPU (`breakeven gpus`)")})
-    gpus: int | None = field(default=None, metadata={"parse": _count("1 to 1024 GPUs", up_to=1024)})
-    quant: str = field(default=DEFAULT_QUANT, metadata={"parse": _text("a format (`breakeven quants`)")})
-    context: int = field(default=8192, metadata={"parse": _count(_TOKENS)})
-    batch: int = field(default=1, metadata={"parse": _count("at least 1 sequence")})
-    kv_dtype: str = field(default="fp16", metadata={"parse": _choice(KvDtype)})
-    engine: str = field(default="auto", metadata={"parse": _choice(["auto", *Engine])})
-    method: str = field(default="calibrated", metadata={"parse": _choice(Method)})
-    offload: float = field(default=0.0, metadata={"parse": _number("a fraction from 0 to 1", up_to=1.0)})
+    model: str = field(metadata={"parse": words("a model (`breakeven models`)")})
+    gpu: str | None = field(default=None, metadata={"parse": words("a GPU (`breakeven gpus`)")})
+    gpus: int | None = field(default=None, metadata={"parse": count("1 to 1024 GPUs", up_to=1024)})
+    quant: str = field(default=DEFAULT_QUANT, metadata={"parse": words("a format (`breakeven quants`)")})
+    context: int = field(default=8192, metadata={"parse": count(_TOKENS)})
+    batch: int = field(default=1, metadata={"parse": count("at least 1 sequence")})
+    kv_dtype: str = field(default="fp16", metadata={"parse": choice(KvDtype)})
+    engine: str = field(default="auto", metadata={"parse": choice(["auto", *Engine])})
+    method: str = field(default="calibrated", metadata={"parse": choice(Method)})
+    offload: float = field(default=0.0, metadata={"parse": number("a fraction from 0 to 1", up_to=1.0)})
     host_gb_per_s: float | None = field(
-        default=None, metadata={"parse": _number("a bandwidth above 0 GB/s", above=0.0)}
+        default=None, metadata={"parse": number("a bandwidth above 0 GB/s", above=0.0)}
     )
-    input_tokens: int = field(default=4096, metadata={"parse": _count(_TOKENS)})
-    output_tokens: int = field(default=512, metadata={"parse": _count(_TOKENS)})
-    sizing: str | None = field(default=None, metadata={"parse": _text("a file made by size or a benchmark")})
+    input_tokens: int = field(default=4096, metadata={"parse": count(_TOKENS)})
+    output_tokens: int = field(default=512, metadata={"parse": count(_TOKENS)})
+    sizing: str | None = field(default=None, metadata={"parse": words("a file made by size or a benchmark")})
     decode_tokens_per_s: float | None = field(
-        default=None, metadata={"parse": _number("a speed above 0 tokens/s", above=0.0)}
+        default=None, metadata={"parse": number("a speed above 0 tokens/s", above=0.0)}
     )
     hours_per_day: float = field(
-        default=4.0, metadata={"parse": _number("hours above 0 and up to 24", above=0.0, up_to=24.0)}
+        default=4.0, metadata={"parse": number("hours above 0 and up to 24", above=0.0, up_to=24.0)}
     )
     days_per_month: float = field(
-        default=DAYS_PER_MONTH, metadata={"parse": _number("days above 0 and up to 31", above=0.0, up_to=31)}
+        default=DAYS_PER_MONTH, metadata={"parse": number("days above 0 and up to 31", above=0.0, up_to=31)}
     )
     electricity_usd_per_kwh: float = field(  # the region's where one is named
         default=DEFAULT_USD_PER_KWH,
-        metadata={"parse": _number("USD/kWh above 0 and up to 100", above=0.0, up_to=100.0)},
+        metadata={"parse": number("USD/kWh above 0 and up to 100", above=0.0, up_to=100.0)},
     )
     electricity_region: str | None = field(
-        default=None, metadata={"parse": _text("a region such as DE or US-CA:commercial")}
+        default=None, metadata={"parse": words("a region such as DE or US-CA:commercial")}
     )
-    budget_usd: float | None = field(default=None, metadata={"parse": _number(_MONEY, above=0.0)})
-    owner: str = field(default="office", metadata={"parse": _choice(Owner)})
+    budget_usd: float | None = field(default=None, metadata={"parse": number(_MONEY, above=0.0)})
+    owner: str = field(default="office", metadata={"parse": choice(Owner)})
     own: str | None = field(default=None, metadata={"parse": _owned})
     tokens_per_month: float | None = field(
-        default=None, metadata={"parse": _number("output tokens above 0", above=0.0)}
+        default=None, metadata={"parse": number("output tokens above 0", above=0.0)}
     )
     requests_per_s: float | None = field(
-        default=None, metadata={"parse": _number("requests above 0", above=0.0, up_to=1e9)}
+        default=None, metadata={"parse": number("requests above 0", above=0.0, up_to=1e9)}
     )
     peak_factor: float | None = field(
-        default=None, metadata={"parse": _number("a factor from 1 to 1000", at_least=1.0, up_to=1000.0)}
+        default=None, metadata={"parse": number("a factor from 1 to 1000", at_least=1.0, up_to=1000.0)}
     )
-    max_ttft_ms: float | None = field(default=None, metadata={"parse": _number(_LIMIT_MS, above=0.0)})
-    max_tpot_ms: float | None = field(default=None, metadata={"parse": _number(_LIMIT_MS, above=0.0)})
+    max_ttft_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
+    max_tpot_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     min_tokens_per_s_per_user: float = field(
-        default=10.0, metadata={"parse": _number("a speed of at least 0 tokens/s", up_to=1e6)}
+        default=10.0, metadata={"parse": number("a speed of at least 0 tokens/s", up_to=1e6)}
     )
-    provider: tuple[str, ...] = field(default=(), metadata={"parse": _names("names of providers")})
-    tier: tuple[str, ...] = field(default=(), metadata={"parse": _names("names of tiers", Tier)})
-    region: tuple[str, ...] = field(default=(), metadata={"parse": _names("names of regions")})
+    provider: tuple[str, ...] = field(default=(), metadata={"parse": name_list("names of providers")})
+    tier: tuple[str, ...] = field(default=(), metadata={"parse": name_list("names of tiers", Tier)})
+    region: tuple[str, ...] = field(default=(), metadata={"parse": name_list("names of regions")})
     max_price_age: float = field(
-        default=14.0, metadata={"parse": _number("an age of at least 0 days", up_to=36500.0)}
+        default=14.0, metadata={"parse": number("an age of at least 0 days", up_to=36500.0)}
     )
-    as_of: date | None = field(default=None, metadata={"parse": _day})
-    currency: str = field(default="USD", metadata={"parse": _text("a currency code such as EUR")})
+    as_of: date | None = field(default=None, metadata={"parse": day})
+    currency: str = field(default="USD", metadata={"parse": words("a currency code such as EUR")})
     set: tuple[tuple[str, float], ...] = field(default=(), metadata={"parse": _settings})
 
     def __post_init__(self) -> None:

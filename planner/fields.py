@@ -1,0 +1,87 @@
+"""
+How one option of a scenario is read: as text or as a value, strictly.
+
+Each function returns a reader, which takes the option's name and what was given and returns the value, or
+raises `InvalidScenario` with the name, the value and what is allowed.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import date
+from typing import Any
+
+from planner.errors import InvalidScenario
+from planner.numbers import parse_count, parse_number
+
+Parse = Callable[[str, Any], Any]
+
+
+def number(allowed: str, *, above: float | None = None, at_least: float = 0.0, up_to: float = 1e15) -> Parse:
+    """Read a finite number within limits."""
+
+    def parse(name: str, value: Any) -> float:
+        read = parse_number(name, value, allowed)
+        if read < at_least or read > up_to or (above is not None and read <= above):
+            raise InvalidScenario(name, value, allowed)
+        return read
+
+    return parse
+
+
+def count(allowed: str, *, up_to: float = 1e12) -> Parse:
+    """Read a whole number of at least 1."""
+
+    def parse(name: str, value: Any) -> int:
+        read = parse_count(name, value, allowed)
+        if not 1 <= read <= up_to:
+            raise InvalidScenario(name, value, allowed)
+        return read
+
+    return parse
+
+
+def choice(names: Iterable[str]) -> Parse:
+    """Read one of these names."""
+    allowed = tuple(str(name) for name in names)
+
+    def parse(name: str, value: Any) -> str:
+        if str(value) not in allowed:
+            raise InvalidScenario(name, value, "one of " + ", ".join(allowed))
+        return str(value)
+
+    return parse
+
+
+def words(allowed: str) -> Parse:
+    """Read a text that is not blank."""
+
+    def parse(name: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise InvalidScenario(name, value, allowed)
+        return value.strip()
+
+    return parse
+
+
+def name_list(allowed: str, choices: Iterable[str] = ()) -> Parse:
+    """Read names as a list or apart by commas, in lower case; of these choices where there are any."""
+    known = tuple(choices)
+
+    def parse(name: str, value: Any) -> tuple[str, ...]:
+        items = value.split(",") if isinstance(value, str) else list(value)
+        cleaned = tuple(str(item).strip().lower() for item in items if str(item).strip())
+        for item in cleaned:
+            if known and item not in known:
+                raise InvalidScenario(name, item, "one of " + ", ".join(known))
+        if not cleaned and items:
+            raise InvalidScenario(name, value, allowed)
+        return cleaned
+
+    return parse
+
+
+def day(name: str, value: Any) -> date:
+    """Read a day; it is a reader itself."""
+    try:
+        return value if type(value) is date else date.fromisoformat(str(value).strip())
+    except ValueError:
+        raise InvalidScenario(name, value, "a date such as 2026-11-04") from None
