@@ -1,11 +1,11 @@
 """
 Parameters counted from the shape of a model, matrix by matrix.
 
-Matrices, convolutions, biases and the norms of hidden width count; norms inside a layer and other short vectors
-do not: together they are below 0.01 % of a model.
+Matrices, convolutions, biases and the norms of hidden width count; norms inside a layer and other short
+vectors do not: together they are below 0.01 % of a model.
 
 Source:
-    docs/models.md, "Counting"; the element counts of 147 published checkpoints (tests/planner/test_configs_recount.py).
+    docs/models.md, "Counting"; the element counts of published checkpoints in planner/data/models.toml.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class ParameterCount:
 
 
 def count_parameters(model: Model) -> ParameterCount:
-    """Count what a model serves from its shape; none of its own counts but those of towers and tables is used."""
+    """Count what a model serves from its shape, and from its own counts of towers and tables."""
     latent = model.latent_attention
     return ParameterCount(
         embedding=model.vocab_size * model.hidden_size * (1 if model.tied_embeddings else 2),
@@ -99,15 +99,12 @@ def _plain(group: AttentionGroup, hidden: int) -> int:
 
 
 def _multi_head_latent(group: AttentionGroup, hidden: int) -> int:
-    """Count the low-rank paths of MLA; sharing layers read another layer's latent but expand it themselves."""
+    """Count the low-rank paths of MLA; layers that share a latent still expand it themselves."""
     heads, rank, rope = _given(group.heads), _given(group.kv_lora_rank), group.qk_rope_head_dim or 0
     nope, value = _given(group.qk_nope_head_dim), _given(group.v_head_dim)
     owners = group.layers if group.kv_owner_layers is None else group.kv_owner_layers
     query = heads * (nope + rope)
-    if group.q_lora_rank:
-        query_params = group.q_lora_rank * (hidden + query)
-    else:
-        query_params = hidden * query
+    query_params = group.q_lora_rank * (hidden + query) if group.q_lora_rank else hidden * query
     gate = hidden * heads * value if group.has_output_gate else 0
     each = query_params + rank * heads * (nope + value) + heads * value * hidden + gate
     return group.layers * each + owners * hidden * (rank + rope)
