@@ -143,6 +143,42 @@ def test_break_even_is_against_the_cheapest_verified_rental_that_meets_the_limit
     assert basis_of(asked_for_spot).against.provider == "cheapspot"  # type: ignore[union-attr]
 
 
+def test_machine_too_slow_to_talk_to_is_no_measure_for_a_fast_one() -> None:
+    rates = [
+        rate("slowco", "P40", 16, "0.50", status=PriceStatus.SNAPSHOT),
+        rate("good", usd_per_hour="12.00", status=PriceStatus.SNAPSHOT),
+    ]
+    found = plan_of(rates)
+    assert basis_of(bought(found, "B200")).against.provider == "good"  # type: ignore[union-attr]
+    slow = bought(found, "Atlas 300I Duo 96GB (310P)")
+    assert slow.is_too_slow
+    assert basis_of(slow).against.provider == "slowco"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("rent", "says"),
+    [
+        # 25,000 / (5 x 121.6 - 14.896) = 42.15 months; 4: 53.0; 0.70: 356; 0.12 x 121.6 is below 14.896
+        ("5.00", "pays back after 42.2 months"),
+        ("4.00", "does not pay back within its term of 48 months (after 53 months)"),
+        ("0.70", "does not pay back within its term of 48 months,"),
+        ("0.12", "never pays back, since running it alone costs 14.90 USD a month"),
+    ],
+)
+def test_payback_in_words(rent: str, says: str) -> None:
+    settings = ["purchase_usd=25000", "power_kw=0.7", "resale_fraction=0"]
+    found = plan_of([rate(usd_per_hour=rent)], gpu="B200", gpus=2, owner="home", set=settings)
+    assert says.rstrip(",") in found.verdict
+    if says.endswith(","):
+        assert "(after" not in found.verdict
+
+
+def test_payback_within_the_term_by_selling_is_said() -> None:
+    settings = ["purchase_usd=25000", "power_kw=0.7"]
+    found = plan_of([rate(usd_per_hour="4.00")], gpu="B200", gpus=2, owner="home", set=settings)
+    assert "months if it is sold then, after 53 months if it is kept" in found.verdict
+
+
 def test_owning_and_renting_cost_the_same_at_the_break_even_hours() -> None:
     found = plan_of([rate(usd_per_hour="40.00")])
     hours = bought(found, "B200").break_even_hours_per_day
