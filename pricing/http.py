@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
 
-from pricing.addresses import mirror, public_url
+from pricing.addresses import is_loopback, mirror, public_url
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
 from pricing.provider import Page, Provider, Request
@@ -288,8 +288,9 @@ class Client:
     # -- pauses ---------------------------------------------------------------------------------------
 
     def _pace(self, line: "_Line", provider: Provider, request: Request, deadline: float) -> None:
-        """Keep the provider's own distance between two requests."""
-        if line.last_sent is not None:
+        """Keep the provider's own distance between two requests; a mirror on this machine needs none."""
+        base = self._base_urls.get(provider.name)
+        if line.last_sent is not None and not (base and base.hostname and is_loopback(base.hostname)):
             wait = line.last_sent + provider.min_interval_s - self._clock()
             if wait > 0:
                 if self._clock() + wait >= deadline:

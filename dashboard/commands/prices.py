@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
+from dashboard.commands import collecting
 from dashboard.commands.arguments import count
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
@@ -19,6 +20,7 @@ def register(commands: Commands) -> None:
     group = commands.group(
         "prices", help="refresh, read and review prices", example="breakeven prices status"
     )
+    collecting.register_under_prices(group)
     filters = _filters()
     listed = group.add(
         "list",

@@ -426,19 +426,26 @@ def test_a_mirror_may_have_a_path(server: LoopbackServer, time: Time) -> None:
 # -- manners ----------------------------------------------------------------------------------------
 
 
-def test_requests_to_one_provider_keep_their_distance(
-    server: LoopbackServer, client: Client, time: Time
-) -> None:
+def test_requests_to_one_provider_keep_their_distance(time: Time) -> None:
     moments = []
 
-    def note(handler: Handler) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
         moments.append(time.now)
-        handler.reply(200, b"x")
+        return httpx.Response(200, stream=httpx.ByteStream(b"x"))
 
-    server.add("/acme/v1/list", answer=note)
+    with Client(transport=httpx.MockTransport(answer), clock=time.clock, sleep=time.sleep) as client:
+        for _ in range(3):
+            client.fetch(LIST, ACME)
+    assert [later - earlier for earlier, later in pairwise(moments)] == [1.0, 1.0]
+
+
+def test_a_mirror_on_this_machine_is_not_made_to_wait(
+    server: LoopbackServer, client: Client, time: Time
+) -> None:
+    server.add("/acme/v1/list", b"x")
     for _ in range(3):
         client.fetch(LIST, ACME)
-    assert [later - earlier for earlier, later in pairwise(moments)] == [1.0, 1.0]
+    assert time.slept == []
 
 
 def test_the_proxy_of_the_environment_is_used(

@@ -1,0 +1,186 @@
+"""`prices refresh` and `prices replay`: from the providers' answers, or saved ones, to stored prices."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dashboard import tables
+from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
+from dashboard.commands.storage import open_store
+from pricing.settings import Settings
+
+if TYPE_CHECKING:
+    from pricing.collect import ProviderReport
+    from pricing.replay import Replay
+
+
+def register_under_prices(group: Commands) -> None:
+    """Add the two commands to the group `prices`."""
+    refresh = group.add(
+        "refresh",
+        refresh_prices,
+        help="ask the providers for today's prices, verify and store them",
+        example="breakeven prices refresh runpod vultr",
+        more="A provider that fails leaves the others and all stored prices as they are.",
+    )
+    refresh.add_argument(
+        "providers", metavar="PROVIDER", nargs="*", help="only these; all of `breakeven providers` otherwise"
+    )
+    replay = group.add(
+        "replay",
+        replay_files,
+        help="the same from saved responses",
+        example="breakeven prices replay runpod gputypes.json --dry-run",
+        more="Files may come in any order; each is recognised by its shape.",
+    )
+    replay.add_argument("provider", metavar="PROVIDER", help="whose responses they are")
+    replay.add_argument(
+        "files", metavar="FILE", nargs="+", help="saved responses; PAGE=FILE where the shape does not tell"
+    )
+    replay.add_argument("--seen-at", metavar="TIME", help="when they were received, ISO 8601 (now)")
+    replay.add_argument(
+        "--dry-run", action="store_true", help="store nothing, only show offers and their verdicts"
+    )
+
+
+def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
+    """Ask the providers."""
+    from pricing.collect import refresh, source_names
+    from pricing.http import Client
+
+    settings = Settings.from_environ(context.environ)
+    names = source_names(arguments.providers)
+    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
+
+    def progress(report: "ProviderReport") -> None:
+        context.tell(f"{report.title}: {_outcome(report)}")
+
+    with (
+        open_store(context) as store,
+        Client(base_urls=settings.base_urls, secrets=secrets) as client,
+    ):
+        if store.is_read_only:
+            raise NothingDone(
+                f"database {store.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
+            )
+        context.tell(f"asking {len(names)} source{'s' if len(names) > 1 else ''} ...")
+        report = refresh(names, store, settings, client, context.clock(), progress)
+    headers = (
+        "provider",
+        "state",
+        "offers",
+        "verified",
+        "quarantined",
+        "rejected",
+        "problems",
+        "changed",
+        "s",
+    )
+    rows = [
+        (
+            part.provider,
+            str(part.status),
+            part.offers,
+            part.verified,
+            part.quarantined,
+            part.rejected,
+            part.problems,
+            part.opened,
+            f"{part.seconds:.1f}",
+        )
+        for part in report.providers
+    ]
+    held = sum(part.quarantined + part.rejected for part in report.providers)
+    why = [f"{part.title}: {part.reason}" for part in report.providers if part.reason]
+    return Output(
+        document=report.to_document(),
+        text=lambda: tables.paragraphs(
+            tables.table(headers, rows, left=(0, 1)),
+            "\n".join(why),
+            f"{held} held back: `breakeven prices rejected` says why" if held else "",
+        ),
+        exit_code=report.exit_code,
+    )
+
+
+def replay_files(arguments: argparse.Namespace, context: Context) -> Output:
+    """Read saved responses."""
+    from pricing.errors import ParseError
+    from pricing.replay import ReplayError, replay
+    from pricing.store import Store
+
+    now = context.clock()
+    seen_at = _moment(arguments.seen_at, now)
+    needs_none = arguments.dry_run and not _has_database(context)
+    store = Store.in_memory() if needs_none else open_store(context)
+    with store:
+        try:
+            found = replay(arguments.provider, arguments.files, store, seen_at, is_dry_run=arguments.dry_run)
+        except (ParseError, ReplayError) as error:
+            raise UsageError(str(error)) from error
+    return Output(
+        document={
+            "schema": "breakeven.offers/1",
+            "offers": [offer.to_document() for offer in found.offers],
+            "problems": [
+                {"what": problem.what, "why": problem.why, "raw": problem.raw} for problem in found.problems
+            ],
+        },
+        text=lambda: _text(found, is_dry_run=arguments.dry_run),
+        warnings=found.notes,
+    )
+
+
+def _text(found: "Replay", *, is_dry_run: bool) -> str:
+    headers = ("instance", "GPU", "GPUs", "region", "tier", "USD/h", "verdict", "why")
+    rows = [
+        (
+            tables.shortened(offer.instance_type, 34),
+            offer.gpu or f"? {offer.gpu_raw}",
+            offer.gpu_count if offer.gpu_fraction is None else f"{offer.gpu_fraction:g}",
+            tables.shortened(offer.region, 18),
+            str(offer.tier),
+            tables.money(offer.usd_per_hour),
+            str(offer.verdict),
+            "; ".join(offer.reasons),
+        )
+        for offer in found.offers
+    ]
+    problems = "\n".join(f"- {problem.what}: {problem.why}" for problem in found.problems)
+    return tables.paragraphs(
+        tables.table(headers, rows, left=(0, 1, 3, 4, 6, 7)),
+        f"Not read as prices ({len(found.problems)}):\n{problems}" if problems else "",
+        "A dry run: nothing was stored." if is_dry_run else "",
+    )
+
+
+def _outcome(report: "ProviderReport") -> str:
+    if report.reason:
+        return f"{report.status}: {report.reason}"
+    held = report.quarantined + report.rejected
+    return f"{report.offers} offers, {report.verified} verified{f', {held} held back' if held else ''}"
+
+
+def _has_database(context: Context) -> bool:
+    """Whether a dry run has stored prices to compare with; it must not create a database."""
+    from pricing.database import location
+
+    url = Settings.from_environ(context.environ).database_url
+    if not url.startswith("sqlite"):
+        return True
+    from pathlib import Path
+
+    return Path(location(url)).exists()
+
+
+def _moment(text: str | None, now: datetime) -> datetime:
+    if text is None:
+        return now
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--seen-at: {text!r} is not a time such as 2026-11-30T06:00:00Z") from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment > now:
+        raise UsageError(f"--seen-at: {text!r} is in the future; give when the responses were received")
+    return moment.astimezone(UTC)

@@ -1,0 +1,132 @@
+"""One provider, from its first request to offers with canonical names: nothing is judged or stored here."""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from planner.currencies import FxRate
+from pricing.errors import FetchError, NormaliseError, ParseError
+from pricing.normalise import normalise
+from pricing.offer import Offer, Problem
+from pricing.provider import Keys, Page, Provider, Request
+
+__all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
+
+# A provider whose pages go on for ever has changed its pagination.
+MAX_REQUESTS = 400
+_CHUNK = 2**20
+
+
+class Fetcher(Protocol):
+    """What sends requests; `pricing.http.Client` is one."""
+
+    def fetch(self, request: Request, provider: Provider) -> Page:
+        """Send one request and return its answer, or raise FetchError."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What a provider's pages gave."""
+
+    offers: list[Offer] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    page_digests: dict[str, str] = field(default_factory=dict)
+
+
+def fetch_pages(
+    provider: Provider, fetcher: Fetcher, keys: Keys, told: Callable[[Page], None] = lambda page: None
+) -> tuple[dict[str, Page], list[Problem]]:
+    """
+    Fetch all pages of a provider, further ones as long as it names some.
+
+    Args:
+        provider: Says what to ask.
+        fetcher: Sends it.
+        keys: The credentials of this provider.
+        told: Is told of every page that came.
+
+    Returns:
+        Pages by key, and a problem for each optional page that did not come.
+
+    Raises:
+        FetchError: if a page that is needed did not come, or pages go on for ever.
+    """
+    pages: dict[str, Page] = {}
+    problems: list[Problem] = []
+    waiting = deque(provider.requests(keys))
+    sent = 0
+    while waiting:
+        request = waiting.popleft()
+        sent += 1
+        if sent > MAX_REQUESTS:
+            message = f"{provider.title} goes on after {MAX_REQUESTS} pages; its pagination has changed"
+            raise FetchError(message, provider=provider.name, url=None)
+        try:
+            page = fetcher.fetch(request, provider)
+        except FetchError as error:
+            if not request.is_optional:
+                raise
+            problems.append(Problem(what=f"page {request.page}", why=str(error)))
+            continue
+        if page.key in pages:
+            raise ParseError(f"{provider.name} names the page {page.key!r} twice", provider=provider.name)
+        pages[page.key] = page
+        told(page)
+        waiting.extend(provider.follow(page, keys))
+    return pages, problems
+
+
+def read(
+    provider: Provider, pages: Mapping[str, Page], *, seen_at: datetime, fx: Mapping[str, FxRate]
+) -> Gathered:
+    """
+    Turn pages into offers with canonical names.
+
+    Raises:
+        ParseError: if a page is not of its known shape, or none of its rows is a price.
+    """
+    found = Gathered(page_digests={key: digest(page) for key, page in pages.items()})
+    for item in provider.parse(pages):
+        if isinstance(item, Problem):
+            found.problems.append(item)
+            continue
+        page = pages.get(item.page)
+        try:
+            offer = normalise(
+                item,
+                provider=provider.name,
+                source_url=provider.home if page is None else page.url,
+                seen_at=seen_at,
+                fx=fx,
+            )
+        except NormaliseError as error:
+            found.problems.append(Problem(what=item.instance_type, why=str(error), raw=item.raw))
+        else:
+            found.offers.append(offer)
+    if not found.offers:
+        why = (
+            f"; the first of {len(found.problems)} problems: {found.problems[0].why}"
+            if found.problems
+            else ""
+        )
+        raise ParseError(f"no price was found on {_names(pages)}{why}", provider=provider.name)
+    return found
+
+
+def digest(page: Page) -> str:
+    """Return the SHA-256 of a page's bytes."""
+    total = hashlib.sha256()
+    if page.file is None:
+        total.update(page.body)
+    else:
+        with page.file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                total.update(chunk)
+    return total.hexdigest()
+
+
+def _names(pages: Iterable[str]) -> str:
+    return f"the page {', '.join(sorted(pages))}" if pages else "no page at all"
