@@ -94,11 +94,23 @@ def export_plan(
     Raises:
         InvalidScenario: if no format is called so.
     """
-    name = as_format or Path(target).suffix.removeprefix(".") or str(target)
-    write = FORMATS.get({"markdown": "md", "htm": "html"}.get(name.lower(), name.lower()))
-    if write is None:
+    return FORMATS[format_of(target, as_format)](plan, permalink)
+
+
+def format_of(target: str | Path, as_format: str | None = None) -> str:
+    """
+    Return the key in `FORMATS` that a file's ending, or the name of a format, stands for.
+
+    Raises:
+        InvalidScenario: if no format is called so.
+    """
+    name = (as_format or Path(target).suffix.removeprefix(".") or str(target)).lower()
+    name = {"markdown": "md", "htm": "html"}.get(name, name)
+    if name not in FORMATS:
+        if as_format:
+            raise InvalidScenario("as", as_format, "one of " + ", ".join(FORMATS))
         raise InvalidScenario("output", str(target), "a name that ends in ." + ", .".join(FORMATS))
-    return write(plan, permalink)
+    return name
 
 
 def relative_permalink(plan: Plan) -> str:

@@ -73,7 +73,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
         "quarantined",
         "rejected",
         "problems",
-        "changed",
+        "new or changed",
         "s",
     )
     rows = [
@@ -85,7 +85,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             part.quarantined,
             part.rejected,
             part.problems,
-            part.opened,
+            part.new + part.changed,
             f"{part.seconds:.1f}",
         )
         for part in report.providers

@@ -17,7 +17,7 @@ HOME = "http://127.0.0.1:8501"  # where `breakeven dashboard` serves unless told
 
 
 def register(commands: Commands) -> None:
-    """Add `plan`."""
+    """Add `plan` and `export`."""
     parser = commands.add(
         "plan",
         run,
@@ -32,6 +32,19 @@ def register(commands: Commands) -> None:
     add("--url", action="store_true", help="print the address of this plan in the dashboard, and no plan")
     add("--save-scenario", metavar="FILE", help="also write the options to a scenario file (TOML)")
     add("--limit", metavar="N", type=count, default=ROWS_SHOWN, help=f"options shown ({ROWS_SHOWN}; 0: all)")
+    export = commands.add(
+        "export",
+        write,
+        help="write a plan to a file: .csv .xlsx .parquet .json .md .html, or FOCUS cost rows",
+        example="breakeven export qwen3-coder-480b-a35b -o plan.csv",
+        parents=[workload_parent(), terms_parent()],
+        more="The same plan gives the same bytes as the button of the dashboard.",
+    )
+    export.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="where to; the ending says the format"
+    )
+    export.add_argument("--as", metavar="FORMAT", dest="as_format", help="format, whatever the ending")
 
 
 def run(arguments: argparse.Namespace, context: Context) -> Output:
@@ -53,6 +66,34 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
         document=plan.to_document(),
         headline=plan.verdict,
         text=lambda: _text(plan, arguments.limit),
+        warnings=question.warnings,
+    )
+
+
+def write(arguments: argparse.Namespace, context: Context) -> Output:
+    """Write a plan to a file: whole, or not at all."""
+    from dashboard.commands.inputs import asked
+    from planner.export import export_plan, format_of
+
+    name = format_of(arguments.output, arguments.as_format)
+    question = asked(arguments)
+    content = export_plan(planned(question, context), arguments.output, as_format=name)
+    target = Path(arguments.output)
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise UsageError(f"--output: {target}: {error.strerror}; name a file that can be written") from error
+    return Output(
+        document={
+            "schema": "breakeven.export/1",
+            "file": str(target),
+            "format": name,
+            "bytes": len(content),
+        },
+        text=f"{target}: {name}, {len(content):,} bytes",
         warnings=question.warnings,
     )
 
