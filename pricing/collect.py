@@ -6,34 +6,37 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from planner.currencies import FxRate, all_currencies
 from pricing.errors import PricingError, StoreError
 from pricing.gather import Fetcher, Gathered, fetch_pages, read
+from pricing.market import Market
 from pricing.memory import KnownPrice, ProviderResult, RunStatus
-from pricing.offer import Offer, Verdict
-from pricing.provider import Provider, ProviderClass
+from pricing.offer import Offer, Problem, Verdict
+from pricing.provider import Keys, Provider, ProviderClass
 from pricing.registry import find_provider, kinds, providers
+from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
 from pricing.verify import verify
 
 if TYPE_CHECKING:
     from pricing.writing import RecordReport
 
-__all__ = ["ProviderReport", "RunReport", "Shelf", "judge", "refresh", "source_names"]
+__all__ = ["ProviderReport", "RunReport", "Shelf", "judge", "known_of", "refresh", "source_names"]
 
 logger = logging.getLogger(__name__)
 
-REFRESH_SCHEMA = "breakeven.refresh/1"
 # Providers are asked side by side; more threads than this gain nothing and open many connections at once.
-WORKERS = 12
-_COUNTS = (
-    *("offers", "verified", "quarantined", "rejected", "problems"),
-    *("opened", "unchanged", "closed", "seconds"),
-)
+WORKERS = 32
+# Longer reasons are texts of other programs. Source: own choice.
+MAX_REASON = 400
+# A page that never changes may be one that nobody updates; list prices stay for weeks. Source: own choice.
+STALE_AFTER = timedelta(days=30)
+# Currencies whose prices are met unlabelled. Source: PROVIDERS 17 (4), 18 (4).
+_CONFUSED = ("EUR", "GBP")
 
 
 class Shelf(Protocol):
@@ -45,61 +48,11 @@ class Shelf(Protocol):
     def witness_prices(self, provider: str | None = None) -> list[KnownPrice]:
         """Return what catalogues of others say."""
 
+    def unchanged_since(self, provider: str, digests: Mapping[str, str]) -> Mapping[str, datetime]:
+        """Return since when each page has had this content in every run."""
+
     def record(self, result: ProviderResult) -> "RecordReport":
         """Store one provider's result in one transaction."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderReport:
-    """How one provider's part of a run went."""
-
-    provider: str
-    title: str
-    status: RunStatus
-    reason: str | None
-    offers: int = 0
-    verified: int = 0
-    quarantined: int = 0
-    rejected: int = 0
-    problems: int = 0
-    opened: int = 0  # new or changed prices
-    unchanged: int = 0
-    closed: int = 0  # changed, sold out or gone
-    seconds: float = 0.0
-    notes: tuple[str, ...] = ()
-
-    def to_document(self) -> Mapping[str, object]:
-        """Return the provider's part of `breakeven.refresh/1`."""
-        counts: dict[str, object] = {name: getattr(self, name) for name in _COUNTS}
-        return {"provider": self.provider, "title": self.title, "status": str(self.status)} | (
-            counts | {"reason": self.reason, "notes": list(self.notes)}
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
-    """How a run went, provider by provider, in the order asked for."""
-
-    started_at: datetime
-    finished_at: datetime
-    providers: tuple[ProviderReport, ...]
-
-    @property
-    def exit_code(self) -> int:
-        """0 all done or skipped, 1 some failed, 3 nothing could be done."""
-        statuses = Counter(report.status for report in self.providers)
-        if not statuses[RunStatus.FAILED]:
-            return 0 if statuses[RunStatus.OK] else 3
-        return 1 if statuses[RunStatus.OK] else 3
-
-    def to_document(self) -> Mapping[str, object]:
-        """Return the run as `breakeven.refresh/1`."""
-        return {
-            "schema": REFRESH_SCHEMA,
-            "started_at": self.started_at.isoformat().replace("+00:00", "Z"),
-            "finished_at": self.finished_at.isoformat().replace("+00:00", "Z"),
-            "providers": [report.to_document() for report in self.providers],
-        }
 
 
 def source_names(names: Iterable[str] | None = None) -> list[str]:
@@ -140,10 +93,11 @@ def refresh(
 
     Raises:
         UnknownProvider: if a name is not that of a source.
-        StoreError: if the database cannot be read or written.
+        StoreError: if the database cannot be read at all.
     """
     chosen = [find_provider(name) for name in source_names(names)]
     rates = all_currencies() if fx is None else fx
+    market = Market(store.known_prices(), kinds())
     start = time.monotonic()
     reports: dict[str, ProviderReport] = {}
 
@@ -166,17 +120,36 @@ def refresh(
         running = {pool.submit(ask, provider): provider for provider in asked}
         for future in as_completed(running):
             result, seconds = future.result()
-            done(_settle(running[future], result, store, rates, seconds))
+            done(_settle(running[future], result, store, rates, market, seconds))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)
 
 
-def judge(offers: Sequence[Offer], store: Shelf, fx: Mapping[str, FxRate]) -> tuple[Offer, ...]:
-    """Return the offers with their verdicts, by what the store knows of the whole market."""
-    known = [*store.known_prices(), *store.witness_prices()]
-    usd_per_unit = {currency: rate.usd_per_unit for currency, rate in fx.items()}
-    return tuple(verify(offers, known, kinds=kinds(), usd_per_unit=usd_per_unit))
+def judge(
+    offers: Sequence[Offer],
+    known: Sequence[KnownPrice],
+    market: Market,
+    fx: Mapping[str, FxRate],
+) -> tuple[Offer, ...]:
+    """
+    Return the offers of one source with their verdicts.
+
+    Args:
+        offers: All that one run brought.
+        known: What is stored of their provider, and what witnesses say of it.
+        market: The levels of all providers.
+        fx: Exchange rates by currency.
+    """
+    usd_per_unit = {currency: fx[currency].usd_per_unit for currency in _CONFUSED if currency in fx}
+    return tuple(verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit))
+
+
+def known_of(provider: Provider, store: Shelf) -> list[KnownPrice]:
+    """Return what new prices of a source are compared with; those of a witness stand for themselves."""
+    if provider.kind is ProviderClass.WITNESS:
+        return []
+    return [*store.known_prices(provider.name), *store.witness_prices(provider.name)]
 
 
 @contextmanager
@@ -195,20 +168,21 @@ def _gather(
     """Fetch and read one provider; whatever goes wrong becomes the reason of its failure."""
     found = Gathered()
     reason: str | None = None
+    keys = settings.key_of(provider.name)
     begun = time.monotonic()
     try:
-        pages, missing = fetch_pages(provider, client, settings.key_of(provider.name))
+        pages, missing = fetch_pages(provider, client, keys)
         found = read(provider, pages, seen_at=now, fx=fx)
         found.problems += missing
     except PricingError as error:
         reason = str(error)
     except Exception as error:  # the guard of a run: a fault in one module must not stop the others
-        logger.exception("%s: a fault in its module", provider.name)
+        logger.debug("%s: a fault in its module", provider.name, exc_info=True)
         reason = f"a fault in its module: {type(error).__name__}: {error}"
     return ProviderResult(
         provider=provider.name,
         status=RunStatus.OK if reason is None else RunStatus.FAILED,
-        reason=reason,
+        reason=None if reason is None else _one_line(reason, keys),
         offers=tuple(found.offers),
         problems=tuple(found.problems),
         page_digests=found.page_digests,
@@ -218,28 +192,69 @@ def _gather(
 
 
 def _settle(
-    provider: Provider, result: ProviderResult, store: Shelf, fx: Mapping[str, FxRate], seconds: float
+    provider: Provider,
+    result: ProviderResult,
+    store: Shelf,
+    fx: Mapping[str, FxRate],
+    market: Market,
+    seconds: float,
 ) -> ProviderReport:
-    """Judge and store what one provider brought."""
-    judged = replace(result, offers=judge(result.offers, store, fx)) if result.offers else result
-    verdicts = Counter(offer.verdict for offer in judged.offers)
-    stored = store.record(judged)
+    """Judge and store what one provider brought; a database that fails here fails this provider only."""
+    try:
+        known = known_of(provider, store) if result.offers else []
+        offers = judge(result.offers, known, market, fx)
+        problems = (*result.problems, *_stale_pages(result, store))
+        stored = store.record(replace(result, offers=offers, problems=problems))
+    except StoreError as error:
+        reason = f"not stored: {error}"
+        return ProviderReport(
+            provider=provider.name,
+            title=provider.title,
+            status=RunStatus.FAILED,
+            reason=reason,
+            offers=len(result.offers),
+            seconds=seconds,
+        )
+    verdicts = Counter(offer.verdict for offer in offers)
+    known_ids = {price.series_id for price in known}
+    new = len({offer.id for offer in offers} - known_ids)
     return ProviderReport(
         provider=provider.name,
         title=provider.title,
-        status=judged.status,
-        reason=judged.reason,
-        offers=len(judged.offers),
+        status=result.status,
+        reason=result.reason,
+        offers=len(offers),
         verified=verdicts[Verdict.VERIFIED],
         quarantined=verdicts[Verdict.QUARANTINED],
         rejected=verdicts[Verdict.REJECTED],
-        problems=len(judged.problems),
-        opened=stored.opened,
+        problems=len(problems),
+        new=new,
+        changed=max(0, stored.opened - new),
         unchanged=stored.extended,
         closed=stored.closed,
         seconds=seconds,
         notes=stored.notes,
     )
+
+
+def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
+    """Yield a problem for each page that has not changed by a byte for a long time."""
+    if result.status is not RunStatus.OK:
+        return
+    for page, since in store.unchanged_since(result.provider, result.page_digests).items():
+        age = result.started_at - since
+        if age >= STALE_AFTER:
+            text = f"not a byte has changed since {since:%Y-%m-%d} ({age.days} days): is it still updated?"
+            yield Problem(what=f"page {page}", why=text)
+
+
+def _one_line(reason: str, keys: Keys) -> str:
+    """Return a reason that fits a table and holds no key."""
+    text = " ".join(reason.split())
+    for secret in sorted({*(keys.secret or "").split(":", 1), keys.secret or ""}, key=len, reverse=True):
+        if secret:
+            text = text.replace(secret, "***")
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
 
 
 def _skip(provider: Provider, store: Shelf, now: datetime) -> ProviderReport:

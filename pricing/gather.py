@@ -1,6 +1,7 @@
 """One provider, from its first request to offers with canonical names: nothing is judged or stored here."""
 
 import hashlib
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 
 # A provider whose pages go on for ever has changed its pagination.
 MAX_REQUESTS = 400
+# A provider that answers, but slowly, must not hold up a nightly run for ever. Source: own choice.
+PROVIDER_LIMIT_S = 1800.0
 _CHUNK = 2**20
 
 
@@ -37,7 +40,11 @@ class Gathered:
 
 
 def fetch_pages(
-    provider: Provider, fetcher: Fetcher, keys: Keys, told: Callable[[Page], None] = lambda page: None
+    provider: Provider,
+    fetcher: Fetcher,
+    keys: Keys,
+    told: Callable[[Page], None] = lambda page: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[dict[str, Page], list[Problem]]:
     """
     Fetch all pages of a provider, further ones as long as it names some.
@@ -47,6 +54,7 @@ def fetch_pages(
         fetcher: Sends it.
         keys: The credentials of this provider.
         told: Is told of every page that came.
+        clock: Monotonic seconds. [s]
 
     Returns:
         Pages by key, and a problem for each optional page that did not come.
@@ -57,16 +65,20 @@ def fetch_pages(
     pages: dict[str, Page] = {}
     problems: list[Problem] = []
     waiting = deque(provider.requests(keys))
-    sent = 0
+    sent, start = 0, clock()
     while waiting:
         request = waiting.popleft()
         sent += 1
+        if clock() - start > PROVIDER_LIMIT_S:
+            message = f"{provider.title} was not done within {PROVIDER_LIMIT_S / 60:g} minutes"
+            raise FetchError(message, provider=provider.name)
         if sent > MAX_REQUESTS:
             message = f"{provider.title} goes on after {MAX_REQUESTS} pages; its pagination has changed"
             raise FetchError(message, provider=provider.name, url=None)
         try:
             page = fetcher.fetch(request, provider)
-        except FetchError as error:
+            further = list(provider.follow(page, keys))
+        except (FetchError, ParseError) as error:
             if not request.is_optional:
                 raise
             problems.append(Problem(what=f"page {request.page}", why=str(error)))
@@ -75,7 +87,7 @@ def fetch_pages(
             raise ParseError(f"{provider.name} names the page {page.key!r} twice", provider=provider.name)
         pages[page.key] = page
         told(page)
-        waiting.extend(provider.follow(page, keys))
+        waiting.extend(further)
     return pages, problems
 
 

@@ -6,14 +6,15 @@ from datetime import datetime
 from pathlib import Path
 
 from planner.currencies import FxRate, all_currencies
-from pricing.collect import Shelf, judge
+from pricing.collect import Shelf, judge, known_of
 from pricing.errors import PricingError
 from pricing.gather import read
+from pricing.market import Market
 from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer, Problem
 from pricing.provider import Page, Provider
 from pricing.reading import next_key
-from pricing.registry import find_provider
+from pricing.registry import find_provider, kinds
 
 __all__ = ["Replay", "ReplayError", "replay"]
 
@@ -65,7 +66,8 @@ def replay(
     pages, origins = _open(provider, files)
     rates = all_currencies() if fx is None else fx
     found = read(provider, pages, seen_at=seen_at, fx=rates)
-    offers = judge(found.offers, store, rates)
+    market = Market(store.known_prices(), kinds())
+    offers = judge(found.offers, known_of(provider, store), market, rates)
     notes: tuple[str, ...] = ()
     if not is_dry_run:
         stored = store.record(

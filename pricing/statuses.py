@@ -1,6 +1,8 @@
 """Where each provider's prices stand: last runs, counts, ages."""
 
+import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +14,8 @@ from pricing.offer import Verdict
 from pricing.queries import Where, fetch, utc
 from pricing.stored import FRESH, ProviderStatus
 
+# A year of nightly runs.
+RUNS_LOOKED_AT = 400
 _LAST_RUNS = (
     "SELECT r.provider, r.status, r.reason, r.problem_count, r.finished_at FROM provider_run r "
     "WHERE r.id IN (SELECT max(l.id) FROM provider_run l {} GROUP BY l.provider)"
@@ -33,6 +37,30 @@ def statuses(connection: Connection, now: datetime) -> list[ProviderStatus]:
         _status(name, now, last.get(name), good.get(name), failures.get(name, 0), counts[name], newest[name])
         for name in sorted({*counts, *last})
     ]
+
+
+def unchanged_since(connection: Connection, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+    """
+    Return for each page since when every successful refresh of a provider found it with these bytes.
+
+    Args:
+        connection: In a transaction.
+        provider: Whose pages.
+        digests: SHA-256 of each page, by its key.
+    """
+    where = Where().add("provider = :provider AND status = 'ok' AND source = 'refresh'", provider=provider)
+    sql = (
+        f"SELECT finished_at, page_digests FROM provider_run {where} ORDER BY id DESC LIMIT {RUNS_LOOKED_AT}"
+    )
+    since: dict[str, datetime] = {}
+    same = dict(digests)
+    for row in fetch(connection, sql, where):
+        then = json.loads(row.page_digests or "{}")
+        same = {page: digest for page, digest in same.items() if then.get(page) == digest}
+        if not same:
+            break
+        since |= dict.fromkeys(same, utc(row.finished_at))
+    return since
 
 
 def _market(

@@ -1,6 +1,6 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -14,7 +14,7 @@ from pricing.engines import TIMEOUT_S, Target, find_target, reading_engine, stor
 from pricing.errors import StoreError
 from pricing.memory import KnownPrice, ProviderResult
 from pricing.queries import Where
-from pricing.statuses import statuses
+from pricing.statuses import statuses, unchanged_since
 from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
@@ -191,6 +191,11 @@ class Store:
         """Return where each provider's prices stand, by name."""
         with self._reading() as connection:
             return statuses(connection, now)
+
+    def unchanged_since(self, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+        """Return for each page since when every successful refresh found it with this SHA-256."""
+        with self._reading() as connection:
+            return unchanged_since(connection, provider, digests)
 
     def record(self, result: ProviderResult) -> "RecordReport":
         """

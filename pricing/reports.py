@@ -1,0 +1,74 @@
+"""How a run went: for people, for scripts, and as an exit code."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pricing.memory import RunStatus
+
+REFRESH_SCHEMA = "breakeven.refresh/1"
+_COUNTS = (
+    *("offers", "verified", "quarantined", "rejected", "problems"),
+    *("new", "changed", "unchanged", "closed", "seconds"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderReport:
+    """How one provider's part of a run went."""
+
+    provider: str
+    title: str
+    status: RunStatus
+    reason: str | None
+    offers: int = 0
+    verified: int = 0
+    quarantined: int = 0
+    rejected: int = 0
+    problems: int = 0
+    new: int = 0  # offers that were not known
+    changed: int = 0
+    unchanged: int = 0
+    closed: int = 0  # changed, sold out or gone
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the provider's part of `breakeven.refresh/1`."""
+        counts: dict[str, object] = {name: getattr(self, name) for name in _COUNTS}
+        return {"provider": self.provider, "title": self.title, "status": str(self.status)} | (
+            counts | {"reason": self.reason, "notes": list(self.notes)}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    """How a run went, provider by provider, in the order asked for."""
+
+    started_at: datetime
+    finished_at: datetime
+    providers: tuple[ProviderReport, ...]
+
+    @property
+    def run_id(self) -> str:
+        """What a person calls this run."""
+        return f"{self.started_at:%Y%m%dT%H%M%SZ}"
+
+    @property
+    def exit_code(self) -> int:
+        """0 all done or skipped, 1 some failed, 3 all failed that were asked."""
+        statuses = Counter(report.status for report in self.providers)
+        if not statuses[RunStatus.FAILED]:
+            return 0
+        return 1 if statuses[RunStatus.OK] else 3
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the run as `breakeven.refresh/1`."""
+        return {
+            "schema": REFRESH_SCHEMA,
+            "run_id": self.run_id,
+            "started_at": self.started_at.isoformat().replace("+00:00", "Z"),
+            "finished_at": self.finished_at.isoformat().replace("+00:00", "Z"),
+            "providers": [report.to_document() for report in self.providers],
+        }
