@@ -9,7 +9,7 @@ from dashboard.commands.base import Commands, Context, Output
 
 
 def register(commands: Commands) -> None:
-    """Add the lists."""
+    """Add the four lists."""
     query = "only those whose names contain this"
     models = commands.add(
         "models",
@@ -28,6 +28,13 @@ def register(commands: Commands) -> None:
         list_quants,
         help="list the weight formats with their true bits per weight",
         example="breakeven quants --json",
+    )
+    commands.add(
+        "providers",
+        list_providers,
+        help="list the price sources, and which of them need a key",
+        example="breakeven providers",
+        more="Nothing is sent anywhere but to the sources named here.",
     )
 
 
@@ -124,6 +131,51 @@ def list_quants(arguments: argparse.Namespace, context: Context) -> Output:
     ]
     documents = [to_document(quant) for quant in all_quants().values()]
     return _listing("quants", documents, lambda: tables.table(headers, rows, left=(0, 1, 3, 4)))
+
+
+def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
+    """List every provider: whether a refresh asks it, and whether a key is needed and set."""
+    del arguments
+    from pricing.registry import provider_infos, providers
+    from pricing.settings import Settings
+
+    settings, modules = Settings.from_environ(context.environ), providers()
+    documents = []
+    for info in provider_infos().values():
+        module = modules.get(info.name)
+        documents.append(
+            {
+                "name": info.name,
+                "title": info.title,
+                "kind": str(info.kind),
+                "is_refreshed": module is not None,
+                "needs_key": module is not None and module.requires_key,
+                "key_variable": None if module is None else f"BREAKEVEN_{info.name.upper()}_API_KEY",
+                "key_is_set": bool(settings.key_of(info.name)),
+                "key_help": module.key_help if module is not None and module.key_help else None,
+                "sources": list(info.sources),
+                "home": info.home,
+            }
+        )
+    headers = ("provider", "title", "kind", "prices", "key", "asks")
+    rows = [
+        (
+            row["name"],
+            row["title"],
+            row["kind"],
+            "refreshed" if row["is_refreshed"] else "bundled only",
+            _key_state(row),
+            ", ".join(dict.fromkeys(tables.source(url) or "" for url in row["sources"])),
+        )
+        for row in documents
+    ]
+    return _listing("providers", documents, lambda: tables.table(headers, rows, left=range(6)))
+
+
+def _key_state(row: Mapping[str, Any]) -> str | None:
+    if row["key_is_set"]:
+        return "set"
+    return f"needed: {row['key_variable']}" if row["needs_key"] else None
 
 
 def _by_target(records: Mapping[str, object], aliases: Mapping[str, str]) -> dict[str, list[str]]:

@@ -10,8 +10,10 @@ from dashboard.commands.storage import open_store
 from pricing.settings import Settings
 
 if TYPE_CHECKING:
-    from pricing.collect import ProviderReport
     from pricing.replay import Replay
+    from pricing.reports import ProviderReport, RunReport
+
+FAILURES_NAMED = 3
 
 
 def register_under_prices(group: Commands) -> None:
@@ -53,7 +55,8 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
 
     def progress(report: "ProviderReport") -> None:
-        context.tell(f"{report.title}: {_outcome(report)}")
+        if context.is_terminal:
+            context.tell(f"{report.title}: {_outcome(report)}")
 
     with (
         open_store(context) as store,
@@ -63,7 +66,8 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             raise NothingDone(
                 f"database {store.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
             )
-        context.tell(f"asking {len(names)} source{'s' if len(names) > 1 else ''} ...")
+        if context.is_terminal:
+            context.tell(f"asking {tables.plural(len(names), 'source')} ...")
         report = refresh(names, store, settings, client, context.clock(), progress)
     headers = (
         "provider",
@@ -99,6 +103,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             "\n".join(why),
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
+        warnings=_failures(report),
         exit_code=report.exit_code,
     )
 
@@ -159,6 +164,17 @@ def _outcome(report: "ProviderReport") -> str:
         return f"{report.status}: {report.reason}"
     held = report.quarantined + report.rejected
     return f"{report.offers} offers, {report.verified} verified{f', {held} held back' if held else ''}"
+
+
+def _failures(report: "RunReport") -> tuple[str, ...]:
+    """Say in one line which sources failed, and that nothing stored was touched."""
+    failed = [part for part in report.providers if part.status == "failed"]
+    if not failed:
+        return ()
+    reasons = "; ".join(f"{part.title}: {part.reason}" for part in failed[:FAILURES_NAMED])
+    more = f"; and {len(failed) - FAILURES_NAMED} more" if len(failed) > FAILURES_NAMED else ""
+    number = f"{len(failed)} of {tables.plural(len(report.providers), 'source')} failed"
+    return (f"{number}, stored prices are as before ({reasons}{more})",)
 
 
 def _has_database(context: Context) -> bool:

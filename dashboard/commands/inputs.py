@@ -3,7 +3,7 @@
 import argparse
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         options["quant"] = match.quant
         warnings.append(f"{match.matched} is a copy in {match.quant}: --quant {match.quant} is taken")
     options["model"] = match.model.id
+    if options.get("provider"):
+        options["provider"] = _provider_keys(options["provider"])
     quant = find_quant(str(options.get("quant", DEFAULT_QUANT)))
     scenario = Scenario.from_mapping({**options, "quant": quant.name})
     machine = None
@@ -85,6 +87,14 @@ def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
         others = ", ".join(match.ambiguous_with)
         warnings.append(f"{name!r} may also mean {others}: {match.gpu.name} is taken")
     return Machine(gpu=match.gpu, gpu_count=count)
+
+
+def _provider_keys(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of providers however they are spelled."""
+    from pricing.registry import provider_info
+
+    listed = names.split(",") if isinstance(names, str) else names
+    return tuple(provider_info(name).name for name in listed if name.strip())
 
 
 def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:

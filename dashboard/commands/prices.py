@@ -75,7 +75,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
     with open_store(context) as store:
         offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of"))
         if arguments.all:
-            held = store.rejected(provider=arguments.provider)
+            held = store.rejected(provider=_provider_names(arguments.provider))
             offers += [offer for offer in held if _is_chosen(offer, arguments)]
     offers = sorted(offers, key=lambda offer: (offer.gpu or "~", offer.usd_per_gpu_hour, offer.id))
     offers = offers[: _limit(arguments)]
@@ -212,7 +212,7 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.storage import open_store
 
     with open_store(context) as store:
-        offers = store.rejected(provider=arguments.provider, limit=_limit(arguments))
+        offers = store.rejected(provider=_provider_names(arguments.provider), limit=_limit(arguments))
     headers = ("id", "from", "instance", "region", "tier", "USD/h", "raw", "verdict", "why", "seen", "source")
 
     def rows(shown: Sequence["StoredOffer"]) -> list[tuple[object, ...]]:
