@@ -13,6 +13,7 @@ or, with the collected payloads of `shared/data/prices/payloads`, for whole runs
         server.serve_payloads(shared / "data/prices/payloads", ["runpod", "vultr"])
         subprocess.run([...], env={**os.environ, **server.environ("runpod", "vultr")})
 
+The recordings beside this file serve any provider that has them: `server.serve_recordings("crusoe", "oci")`.
 Each provider lives under a path of its own (`http://127.0.0.1:PORT/vultr`), as behind a mirror.
 """
 
@@ -27,6 +28,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
+
+RECORDINGS = Path(__file__).parent / "payloads"
 
 Answer = Callable[["Handler"], None]
 
@@ -211,6 +214,21 @@ class LoopbackServer:
         for name in names:
             for method, path, query, contains, file in PAYLOADS[name]:
                 self.add(f"/{name}{path}", file=folder / file, method=method, query=query, contains=contains)
+
+    def serve_recordings(self, *names: str, folder: Path = RECORDINGS) -> None:
+        """Serve the recorded pages of providers, each at the path that its `meta.json` names."""
+        for name in names:
+            pages = json.loads((folder / name / "meta.json").read_text())["pages"]
+            # Further pages first: their addresses hold a cursor, those of the first pages do not.
+            for key, page in sorted(pages.items(), key=lambda item: "#" not in item[0]):
+                url = urlsplit(page["url"])
+                cursor = {} if "#" not in key else {k: v[-1] for k, v in parse_qs(url.query).items()}
+                if "#" in key and not cursor:
+                    continue  # another answer to the same question
+                for method in ("GET", "POST"):
+                    self.add(
+                        f"/{name}{url.path}", file=folder / name / page["file"], method=method, query=cursor
+                    )
 
     def _answer(self, handler: Handler, received: Received) -> None:
         with self._lock:

@@ -168,6 +168,22 @@ def test_providers_are_asked_side_by_side(bench: Bench, payloads: Path) -> None:
     assert bench.run("runpod", "digitalocean").exit_code == 0
 
 
+# Those whose requests a server of plain files can answer; the others name further files or zip theirs.
+PLAIN = sorted({"coreweave", "crusoe", "cudo", "hotaisle", "hyperbolic", "hyperstack", "jarvislabs", "lium"})
+PLAIN += sorted({"nebius", "oci", "ovhcloud", "tensordock", "together", "voltagepark", "vultr", "gcp"})
+PLAIN += sorted({"digitalocean", "lambda", "shadeform", "vastai", "runpod", "verda"})
+
+
+def test_recorded_pages_come_through_the_client_too(bench: Bench) -> None:
+    bench.server.serve_recordings(*PLAIN)
+    bench.keys |= dict.fromkeys(("gcp", "jarvislabs", "shadeform"), SECRET)
+    report = bench.run(*PLAIN)
+    assert {one.provider: one.reason for one in report.providers if one.status != RunStatus.OK} == {}
+    assert SECRET not in str(report.to_document())
+    stored = str(bench.store.current_offers()) + str(bench.store.rejected())
+    assert SECRET not in stored  # Google's key is part of the address that it is asked with
+
+
 # -- one that fails -----------------------------------------------------------------------------------
 
 TROUBLES: dict[str, tuple[dict[str, Any], str]] = {
