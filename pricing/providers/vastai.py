@@ -27,6 +27,8 @@ _BOOKS: Mapping[str, tuple[str, ...]] = {
     "rtx_3090": ("RTX 3090", "RTX 3090 Ti"),
     "amd": ("MI300X", "MI325X", "MI355X"),
 }
+# Vast.ai writes "H200 NVL" for the card. Source: hardware_aliases.csv, seen in Vast.ai.
+_CANONICAL: Mapping[str, str] = {"H200": "H200 SXM"}
 # Offers in one answer, whatever limit is asked for: a book this long may be cut off. Source: PROVIDERS 2 (1).
 _PAGE_LIMIT = 64
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pricing.errors import ParseError
+from pricing.naming import identify
 from pricing.offer import Tier
 from pricing.provider import Keys, Page
 from tests.pricing.providers.reading import Reading, providers
@@ -97,6 +98,14 @@ def test_bid_above_the_ask_is_no_spot_offer(book: Any) -> None:
 )
 def test_country_stands_after_the_last_comma(book: Any, place: str | None, country: str | None) -> None:
     assert book(ask(1, 2.0, geolocation=place)).only(tier=Tier.ON_DEMAND).region == country
+
+
+@pytest.mark.parametrize(("name", "device"), [("H200", "H200 SXM"), ("H200 NVL", "H200 NVL")])
+def test_h200_without_a_word_is_the_module(book: Any, name: str, device: str) -> None:
+    found = book(ask(1, 3.0, gpu_name=name, gpu_ram=143771)).only(tier=Tier.ON_DEMAND)
+    gpu = identify(found.gpu, memory_gb=found.memory_gb_per_gpu, canonical=found.canonical_gpu).gpu
+    assert gpu is not None
+    assert gpu.name == device
 
 
 def test_countries_memories_and_counts_are_kept_apart(book: Any) -> None:
