@@ -162,6 +162,7 @@ def _figures(
         yield RawOffer(
             instance_type=f"{count}x {gpu}, p25 of verified machines",
             gpu=gpu,
+            canonical_gpu=_CANONICAL.get(gpu),
             gpu_count=count,
             price_per_hour=lower_quartile(prices),
             page=page,
