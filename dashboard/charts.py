@@ -332,17 +332,19 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
 
 
 def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
-    """Show the cheapest price of each GPU among these offers, per GPU-hour."""
+    """Show the cheapest price per GPU-hour of each GPU among these offers; of those offered most often."""
+    often = {gpu for gpu, _ in Counter(row["gpu"] for row in rows).most_common(most)}
     cheapest: dict[str, Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: row["usd_per_gpu_hour"]):
-        cheapest.setdefault(row["gpu"], row)
+        if row["gpu"] in often:
+            cheapest.setdefault(row["gpu"], row)
     values = [
         {
             "gpu": gpu,
             "usd": row["usd_per_gpu_hour"],
             "text": f"{row['usd_per_gpu_hour']:.2f}  {row['provider']}, {row['tier']}",
         }
-        for gpu, row in list(cheapest.items())[:most]
+        for gpu, row in cheapest.items()
     ]
     names = [value["gpu"] for value in values]
     base = alt.Chart(alt.Data(values=values)).encode(
@@ -381,7 +383,10 @@ def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: 
     boxes = base.mark_rect(stroke="white", strokeWidth=1).encode(
         color=alt.Color("level:O", legend=None, scale=alt.Scale(domain=[0, 1, 2, 3], range=shades))
     )
-    words = base.mark_text(fontSize=12, color="#1a1a1a").encode(text="word:N")
+    # A narrow screen has room for the number alone.
+    shown = f"width / {len(columns)} < 48 ? split(datum.word, ' ')[0] : datum.word"
+    words = base.transform_calculate(shown=shown).mark_text(fontSize=12, color="#1a1a1a")
+    words = words.encode(text="shown:N")
     chart = (boxes + words).properties(height=24 * len(rows) + 120)
     return Drawing(chart=chart, alt=alt_text)
 
