@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from dashboard import tables
 from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
-from dashboard.commands.storage import open_store
-from pricing.settings import Settings
 
 if TYPE_CHECKING:
     from pricing.replay import Replay
@@ -47,8 +45,10 @@ def register_under_prices(group: Commands) -> None:
 
 def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     """Ask the providers."""
+    from dashboard.commands.storage import open_store
     from pricing.collect import refresh, source_names
     from pricing.http import Client
+    from pricing.settings import Settings
 
     settings = Settings.from_environ(context.environ)
     names = source_names(arguments.providers)
@@ -110,6 +110,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
 
 def replay_files(arguments: argparse.Namespace, context: Context) -> Output:
     """Read saved responses."""
+    from dashboard.commands.storage import open_store
     from pricing.errors import ParseError
     from pricing.replay import ReplayError, replay
     from pricing.store import Store
@@ -180,6 +181,7 @@ def _failures(report: "RunReport") -> tuple[str, ...]:
 def _has_database(context: Context) -> bool:
     """Whether a dry run has stored prices to compare with; it must not create a database."""
     from pricing.database import location
+    from pricing.settings import Settings
 
     url = Settings.from_environ(context.environ).database_url
     if not url.startswith("sqlite"):

@@ -1,0 +1,245 @@
+"""`plan` and `export` through the command line: figures, options, files, warnings."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.scenario import Scenario
+
+MODEL = "qwen3-coder-480b-a35b"
+SIZING_PAGE = (
+    *("plan", MODEL, "--as-of", "2026-11-04", "--provider", "runpod", "--gpu", "B200", "--gpus", 2),
+    *("--method", "simple", "--decode-tokens-per-s", 3.4, "--owner", "home"),
+    *("--set", "purchase_usd=25000", "--set", "power_kw=0.7"),
+)
+HEAVY = ("streamlit", "altair", "pandas", "pyarrow", "httpx", "alembic", "selectolax", "sqlmodel", "pydantic")
+
+
+@pytest.fixture
+def page(cli, database):
+    """The sizing page's decision."""
+    ran = cli(*SIZING_PAGE, "--json")
+    assert ran.code == 0, ran.err
+    options = ran.document["options"]
+    (rent,) = [option for option in options if option["kind"] == "rent"]
+    (buy,) = [option for option in options if option["kind"] == "buy"]
+    return rent, buy
+
+
+def test_a_month_of_two_b200_at_four_hours_a_day(page):
+    rent, _ = page
+    assert (rent["usd_per_hour"], rent["usd_per_gpu_hour"], rent["gpu_count"]) == ("11.96", "5.98", 2)
+    assert rent["usd_per_month"] == pytest.approx(1454.34, abs=0.005)
+
+
+def test_its_price_of_a_million_tokens_at_one_users_speed(page):
+    rent, _ = page
+    assert rent["usd_per_million_tokens"] == pytest.approx(977.12, abs=0.005)
+    assert rent["speed_source"] == "measured"
+
+
+def test_energy_and_payback_of_the_pages_purchase(page):
+    _, buy = page
+    assert buy["energy_usd_per_month"] == pytest.approx(14.90, abs=0.005)
+    assert buy["break_even_months"] == pytest.approx(17.4, abs=0.05)
+
+
+def test_every_option_has_the_keys_of_the_interface_and_is_ranked(cli, database):
+    ran = cli("plan", MODEL, "--json")
+    assert ran.code == 0
+    assert ran.document["schema"] == "breakeven.plan/1"
+    assert ran.document["verdict"].endswith(".")
+    assert {"scenario", "options", "excluded"} <= ran.document.keys()
+    for option in ran.document["options"]:
+        assert option["kind"] in {"rent", "buy", "api"}
+        assert {"seen_at", "age_hours", "status", "source_url", "witnesses"} <= option["price"].keys()
+    for entry in ran.document["excluded"]:
+        assert entry["what"]
+        assert entry["why"]
+
+
+def test_the_text_starts_with_the_verdict_and_marks_estimates(cli, database):
+    text = cli("plan", MODEL).out
+    verdict = cli("plan", MODEL, "--json").document["verdict"]
+    assert text.splitlines()[0] == verdict
+    assert "* estimated, not measured" in text
+    assert "snapshot 2026-" in text
+    assert "Left out (" in text
+
+
+def test_a_plan_loads_none_of_the_heavy_libraries(database):
+    code = (
+        "import sys; from dashboard.cli import main\n"
+        f"assert main(['plan', '{MODEL}', '--json']) == 0\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    json.loads(ran.stdout)
+    loaded = {name.partition(".")[0] for name in ran.stderr.split()}
+    assert not loaded & set(HEAVY)
+
+
+def test_sizing_loads_no_database_either():
+    code = (
+        "import sys; from dashboard.cli import main\n"
+        f"assert main(['size', '{MODEL}', '--gpu', 'H100 SXM', '--json']) == 0\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in ran.stderr.split()}
+    assert not loaded & {*HEAVY, "sqlalchemy"}
+
+
+def test_every_option_of_a_scenario_is_an_option_of_the_command():
+    from dashboard.cli import build_parser
+
+    parser = build_parser().subcommands()["plan"]
+    options = {name.removeprefix("--").replace("-", "_") for name in parser.option_names()}
+    assert set(Scenario.option_names()) - {"model"} <= options
+
+
+def test_the_defaults_in_help_are_those_of_the_scenario():
+    from dashboard.cli import build_parser
+
+    defaults = Scenario(model=MODEL)
+    for action in build_parser().subcommands()["plan"]._actions:
+        value = getattr(defaults, action.dest, None)
+        if isinstance(value, int | float | str) and value not in ("", MODEL):
+            assert (
+                f"({value:g}" in str(action.help) if not isinstance(value, str) else value in str(action.help)
+            )
+
+
+def test_a_scenario_file_gives_options_and_the_command_line_wins(cli, database, tmp_path):
+    file = tmp_path / "team.toml"
+    saved = cli("plan", MODEL, "--hours-per-day", 9, "--quant", "Q8_0", "--save-scenario", file, "--json")
+    assert saved.code == 0
+    again = cli("plan", "--scenario", file, "--json")
+    assert again.document == saved.document
+    other = cli("plan", "--scenario", file, "--hours-per-day", 3, "--json").document["scenario"]
+    assert (other["hours_per_day"], other["quant"], other["model"]) == (3, "Q8_0", MODEL)
+
+
+def test_the_model_of_a_scenario_file_may_stand_on_the_command_line(cli, database, tmp_path):
+    file = tmp_path / "terms.toml"
+    file.write_text("hours_per_day = 6\n", encoding="utf-8")
+    ran = cli("plan", "qwen3.5-35b-a3b", "--scenario", file, "--json")
+    assert ran.document["scenario"]["model"] == "qwen3.5-35b-a3b"
+    assert ran.document["scenario"]["hours_per_day"] == 6
+
+
+def test_the_address_reads_back_to_the_same_scenario(cli):
+    from urllib.parse import parse_qsl, urlsplit
+
+    ran = cli("plan", MODEL, "--hours-per-day", 8, "--gpu", "H100 SXM", "--url")
+    assert ran.code == 0
+    url = urlsplit(ran.out.strip())
+    scenario, complaints = Scenario.from_query(dict(parse_qsl(url.query)))
+    assert complaints == []
+    assert (scenario.hours_per_day, scenario.gpu) == (8.0, "H100 SXM")
+
+
+def test_an_ambiguous_gpu_warns_and_says_what_it_took(cli):
+    ran = cli("size", "qwen3.5-35b-a3b", "--gpu", "A100", "--json")
+    assert ran.code == 0
+    assert ran.document["gpu"].startswith("A100")
+    assert ran.err.count("\n") == 1
+    assert "'A100' may also mean" in ran.err
+    assert f"{ran.document['gpu']} is taken" in ran.err
+
+
+def test_a_quantised_copy_brings_its_format_along(cli):
+    ran = cli("size", "Qwen/Qwen3.5-35B-A3B-FP8", "--gpu", "H100 SXM", "--json")
+    assert ran.document["quant"] == "FP8"
+    assert "--quant FP8 is taken" in ran.err
+    chosen = cli("size", "Qwen/Qwen3.5-35B-A3B-FP8", "--gpu", "H100 SXM", "--quant", "BF16", "--json")
+    assert (chosen.document["quant"], chosen.err) == ("BF16", "")
+
+
+def test_explain_shows_formula_numbers_and_source_of_each_figure(cli, database):
+    document = cli("plan", MODEL, "--explain", 1, "--json").document
+    assert document["schema"] == "breakeven.explanation/1"
+    assert document["number"] == 1
+    for figure in document["figures"]:
+        assert figure["name"]
+        assert figure["formula"]
+    text = cli("plan", MODEL, "--explain", 1).out
+    assert "source: " in text
+
+
+def test_an_option_that_is_not_there_cannot_be_explained(cli, database):
+    ran = cli("plan", MODEL, "--explain", 9999)
+    assert ran.code == 2
+    assert ran.err.startswith(
+        "breakeven: --explain: 9999 is not allowed; give the number of an option, 1 to "
+    )
+
+
+def test_assumptions_are_listed_without_a_model(cli):
+    ran = cli("plan", "--assumptions", "--set", "power_kw=0.7", "--json")
+    assert ran.code == 0
+    assert ran.document["schema"] == "breakeven.assumptions/1"
+    values = {row["name"]: row for row in ran.document["assumptions"]}
+    assert (values["power_kw"]["value"], values["power_kw"]["origin"]) == (0.7, "set")
+    assert all(row["source"] for row in values.values())
+    assert cli("plan", "--assumptions").out.startswith("assumption")
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet", "json", "md", "html"])
+def test_export_writes_the_format_of_the_ending(cli, database, tmp_path, ending):
+    file = tmp_path / f"plan.{ending}"
+    ran = cli("export", MODEL, "-o", file, "--json")
+    assert ran.code == 0
+    assert ran.document == {
+        "schema": "breakeven.export/1",
+        "file": str(file),
+        "format": ending,
+        "bytes": file.stat().st_size,
+    }
+    assert [path.name for path in tmp_path.glob(".*")] == []
+
+
+def test_export_as_focus_and_bad_formats(cli, database, tmp_path):
+    file = tmp_path / "cost.csv"
+    assert cli("export", MODEL, "-o", file, "--as", "focus").code == 0
+    assert file.read_text(encoding="utf-8").split(",")[0].strip('"')[0].isupper()
+    wrong = cli("export", MODEL, "-o", tmp_path / "plan.docx")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    nowhere = cli("export", MODEL, "-o", tmp_path / "none" / "plan.csv")
+    assert (nowhere.code, nowhere.err.count("\n")) == (2, 1)
+
+
+def test_a_file_of_llama_bench_gives_the_measured_speed_of_its_machine(cli, tmp_path):
+    file = tmp_path / "bench.json"
+    rows = [
+        {"n_prompt": 512, "n_gen": 0, "avg_ts": 900.0, "gpu_info": "NVIDIA GeForce RTX 4090"},
+        {"n_prompt": 0, "n_gen": 128, "avg_ts": 148.5, "gpu_info": "NVIDIA GeForce RTX 4090"},
+    ]
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    document = cli("size", "qwen3.5-35b-a3b", "--sizing", file, "--json").document
+    assert (document["gpu"], document["speed"]["source"]) == ("RTX 4090", "measured")
+    assert document["speed"]["decode_tokens_per_s"] == 148.5
+    other = cli(
+        "size", "qwen3.5-35b-a3b", "--gpu", "H100 SXM", "--decode-tokens-per-s", 99, "--json"
+    ).document
+    assert (other["gpu"], other["speed"]["decode_tokens_per_s"]) == ("H100 SXM", 99)
+
+
+def test_a_plan_writes_nothing_to_the_database(cli, database):
+    with sqlite3.connect(database) as connection:
+        before = connection.execute("SELECT count(*), max(id) FROM price").fetchone()
+    assert cli("plan", MODEL, "--json").code == 0
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("SELECT count(*), max(id) FROM price").fetchone() == before
+
+
+def test_launch_writes_a_compose_file(cli, tmp_path):
+    file = tmp_path / "compose.yaml"
+    ran = cli("launch", "qwen3.5-35b-a3b", "--gpu", "H100 SXM", "--quant", "FP8", "-o", file, "--json")
+    assert ran.code == 0
+    assert ran.document["schema"] == "breakeven.launch/1"
+    assert Path(file).read_text(encoding="utf-8") == ran.document["launches"][0]["compose"]
