@@ -29,7 +29,8 @@ _OTHER_KINDS = re.compile(
     r"(kv_lora_rank|q_lora_rank|o_lora_rank|qk_(nope|rope)_head_dim|mamba_|ssm_|linear_(num|key|value|attn|conv)"
     r"|compress_r|layers_block_type|hybrid_|conv_L_cache|kda_|attn_type_list|attn_layer_|full_attention_interval"
     r"|index_(topk|n_heads|head_dim)|indexer_|block_configs|lightning|rwkv|altup_|laurel_|time_mix|retention"
-    r"|sparse_attention_config|attention_chunk_size|hidden_size_per_layer_input|num_kv_shared_layers|cla_)"
+    r"|sparse_attention_config|attention_chunk_size|hidden_size_per_layer_input|num_kv_shared_layers|cla_"
+    r"|cross_attention_layers|moe_hidden_size|n_recurrent|recurrent_|[A-Za-z]+_cycles|num_loops)"
 )
 
 
@@ -86,7 +87,7 @@ def read_config(
 
     Raises:
         UnreadableModel: if it is no configuration of a language model, or a field cannot be.
-        UnknownArchitecture: if it leaves open what memory and speed depend on; names the facts that are missing.
+        UnknownArchitecture: if it leaves open what memory and speed depend on; names the missing facts.
     """
     opened = open_config(config, where, facts)
     _refuse_unknown_kinds(opened)
@@ -120,8 +121,8 @@ def _refuse_unknown_kinds(config: Config) -> None:
     other = sorted(name for name in config.text if _OTHER_KINDS.match(name) and config.has(name))
     if other and "layer_types" not in config.facts:
         what = (
-            f"model_type {config.model_type!r} is not known and has {', '.join(other[:4])}: what its layers keep"
-            " of each token is not known; name a type that is built alike"
+            f"model_type {config.model_type!r} is not known and has {', '.join(other[:4])}: what its layers"
+            " keep of each token is not known; name a type that is built alike"
         )
         raise UnknownArchitecture(config.where, what, ("model_type",))
 
@@ -146,7 +147,7 @@ def _require(config: Config) -> None:
 
 
 def _blocks(config: Config, params: int | None) -> FeedForward:
-    """Read the feed-forward blocks; where a gate is not known, the stated total tells whether there is one."""
+    """Read the feed-forward blocks; where the family does not say, the stated total tells of a gate."""
     try:
         return feed_forward(config)
     except UnknownArchitecture as error:
@@ -254,7 +255,7 @@ def is_tied(config: Config) -> bool:
 
 
 def _tables(config: Config, layers: int) -> tuple[int | None, str | None]:
-    """Return the elements of tables that are looked up and never multiplied: n-grams, embeddings of each layer."""
+    """Return the elements of tables that are looked up and never multiplied."""
     rows = config.counts("engram_num_embeddings", up_to=2**40)
     if rows is not None:
         return sum(rows) * config.need("engram_head_dim"), "Engram tables: looked up, can live in host memory"

@@ -28,6 +28,7 @@ WORDS = {
     "attention": LayerKind.FULL,
     "global_attention": LayerKind.FULL,
     "indexed_attention": LayerKind.FULL,  # sparse attention keeps the whole cache
+    "deepseek_sparse_attention": LayerKind.FULL,
     "sliding_attention": LayerKind.SLIDING,
     "local_attention": LayerKind.SLIDING,
     "chunked_attention": LayerKind.CHUNKED,

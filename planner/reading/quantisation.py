@@ -70,7 +70,7 @@ def read_native(
         method = str(block.get("quant_method") or block.get("quant_algo") or "an unnamed method")
         note = f"quantization_config: the format {method[:40]!r} is not known, nor the bits that are stored"
         return Native(dtype=None, notes=(note,))
-    bits = _bits_by_part(block, FORMAT_BITS[name], layers)
+    bits = _bits_by_part(block, _width(name, block), layers)
     dtype = _dtype(name, bits)
     if name == "FP8" and config.raw("expert_dtype") == "fp4":  # DeepSeek V4: wins over the format for experts
         bits[Part.EXPERTS] = FORMAT_BITS["MXFP4"]
@@ -160,6 +160,17 @@ def _group_format(weights: Mapping[str, Any], named: str) -> str | None:
     return None
 
 
+def _width(name: str, block: Mapping[str, Any]) -> float:
+    """Return the bits of a format; integers in small groups have more scales than the catalogue's 128."""
+    groups = block.get("config_groups")
+    inner = [group.get("weights") for group in groups.values()] if isinstance(groups, Mapping) else []
+    sizes = [part.get("group_size") for part in [*inner, block] if isinstance(part, Mapping)]
+    size = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool)), None)
+    if name in ("AWQ", "GPTQ-4") and size is not None and 0 < size < 64:
+        return 4 + 16 / size
+    return FORMAT_BITS[name]
+
+
 def _integer(bits: object, name: str) -> str | None:
     return {4: name, 8: "INT8"}.get(bits) if isinstance(bits, int) else None
 
@@ -198,6 +209,8 @@ def _bits_by_part(block: Mapping[str, Any], width: float, layers: Mapping[Part, 
     return bits
 
 
+# Names of what is outside of the layers, or too small to count: norms, indexers, draft layers.
+_SMALL = ("vision", "visual", "lm_head", "embed", "mtp", "projector", "norm", "index", "eh_proj", "e_score")
 _IGNORED = ("ignore", "modules_to_not_convert", "exclude_modules", "ignored_layers", "exclude")
 
 
@@ -206,7 +219,7 @@ def part_of(name: object) -> Part | None:
     if not isinstance(name, str):
         return None
     plain = _SPECIAL.sub("", name)
-    if any(word in plain for word in ("vision", "visual", "lm_head", "embed", "mtp", "projector", "norm")):
+    if any(word in plain for word in _SMALL):
         return None
     if plain in ("gate", "router") or plain.rstrip(".").endswith((".router", ".gate", "shared_expert_gate")):
         return None

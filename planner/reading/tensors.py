@@ -80,6 +80,8 @@ class TensorTable:
         return sum(tensor.elements for tensor in self.tensors if is_served(tensor.name, model))
 
 
+# Block scales of 8-bit formats are stored as tensors and are no parameters.
+_SCALE = re.compile(r"_scale(_inv|_2)?$|\.scales?$|_zero_point$|input_scale|[kv]_scale$")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,5})\.")
 _TOWER = re.compile(r"vision|visual|audio|multi_modal_projector|mm_projector|^v\.|^mm\.|^a\.|embed_audio")
 _CLASSES = (
@@ -114,9 +116,11 @@ def layer_of(name: str) -> int | None:
 
 
 def is_served(name: str, model: Model) -> bool:
-    """Whether a tensor is served: no draft layer, and no second copy of a tied matrix."""
+    """Whether a tensor is a served parameter: no draft layer, no second copy of a tied matrix, no scale."""
     kind = class_of(name)
     number = layer_of(name)
+    if _SCALE.search(name):
+        return False
     is_extra_layer = kind is not TensorClass.TOWER and number is not None and number >= model.num_layers
     is_double = kind is TensorClass.HEAD and model.tied_embeddings
     return kind is not TensorClass.DRAFT and not is_extra_layer and not is_double

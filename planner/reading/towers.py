@@ -15,12 +15,23 @@ from planner.models import VisionTower
 from planner.reading.fields import Config
 
 _LAYERS = ("num_hidden_layers", "depth", "vt_num_hidden_layers", "num_layers", "layers")
-_WIDTH = ("hidden_size", "vt_hidden_size", "embed_dim", "width", "embed_size")
+_WIDTH = ("embed_dim", "hidden_size", "vt_hidden_size", "width", "embed_size")
 _MLP_WIDTH = ("intermediate_size", "vt_intermediate_size", "mlp_dim")
 # Encoders with a gate in their feed-forward blocks: three matrices. Source: transformers 5.24.0.
 _GATED = frozenset(
-    {"pixtral", "gemma4_vision", "glm5_next_vision", "qwen2_5_vl", "glm4v", "glm4v_moe", "mlcd"}
+    {
+        "pixtral",
+        "gemma4_vision",
+        "glm5_next_vision",
+        "qwen2_5_vl",
+        "glm4v",
+        "glm4v_moe",
+        "glm4v_vision",
+        "ovis2_vision",
+    }
 )
+# Encoders whose intermediate_size is that of their projector; inside they are as wide as the language model.
+_SWAPPED = frozenset({"glm4v", "glm4v_moe", "glm4v_vision", "glm4v_moe_vision"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +89,7 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
         return None
     kind = vision.raw("model_type")
     outer = config.top.get("model_type")
-    mlp_width = vision.count(*_MLP_WIDTH)
+    mlp_width = vision.count("out_hidden_size") if kind in _SWAPPED else vision.count(*_MLP_WIDTH)
     if mlp_width is None:
         ratio = vision.raw("mlp_ratio")
         is_ratio = isinstance(ratio, int | float) and not isinstance(ratio, bool) and 0 < ratio < 100
@@ -102,7 +113,7 @@ def _attention_width(vision: Config, width: int) -> int:
 
 def _patches(vision: Config, width: int) -> int:
     """Count the projection of patches and the table of positions."""
-    patch = vision.count("patch_size", up_to=4096) or 14
+    patch = _side(vision, "patch_size", 4096) or 14
     frames = vision.count("temporal_patch_size", up_to=64) or 1
     params = 3 * frames * patch * patch * width
     rows, columns = (
@@ -111,7 +122,7 @@ def _patches(vision: Config, width: int) -> int:
     )
     stated = vision.count("num_position_embeddings", "max_position_embeddings", up_to=2**24)
     table = vision.count("position_embedding_size", up_to=2**24)
-    image = vision.count("image_size", up_to=2**16)
+    image = _side(vision, "image_size", 2**16)
     kind = vision.raw("model_type")
     if rows and columns:
         return params + rows * columns * width
@@ -122,6 +133,12 @@ def _patches(vision: Config, width: int) -> int:
     # Encoders with rotated positions have no table.
     is_learned = kind in ("siglip_vision_model", "clip_vision_model", "llama4_vision_model")
     return params + (image // patch) ** 2 * width if image and is_learned else params
+
+
+def _side(vision: Config, name: str, up_to: int) -> int | None:
+    """Return the side of a square that may be stated as two numbers."""
+    sides = vision.counts(name, up_to=up_to)
+    return sides[0] if sides else vision.count(name, up_to=up_to)
 
 
 def _one_layer(vision: Config, width: int, hidden: int) -> int:
@@ -169,7 +186,7 @@ def _step(vision: Config, width: int, hidden: int) -> int:
 def _glm(vision: Config, width: int, hidden: int) -> int:
     side = vision.count("spatial_merge_size", up_to=64) or 2
     out = vision.count("out_hidden_size") or hidden
-    inner = vision.count("projection_intermediate_size") or 0
+    inner = vision.count("projection_intermediate_size", "intermediate_size") or 0
     return side * side * width * out + out * out + 3 * out * inner
 
 
@@ -178,6 +195,10 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "gemma3": _one_layer,
     "gemma4": _one_layer,
     "gemma4_vision": _one_layer,
+    "qwen2_vl": _merger,
+    "qwen2_vl_vision": _merger,
+    "qwen2_5_vl": _merger,
+    "qwen2_5_vl_vision": _merger,
     "qwen3_vl": _merger,
     "qwen3_vl_moe": _merger,
     "qwen3_5": _merger,
@@ -197,6 +218,10 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "minimax_m3_vl_vision": _minimax,
     "step3p7": _step,
     "step3p5_vision": _step,
+    "glm4v": _glm,
+    "glm4v_vision": _glm,
+    "glm4v_moe": _glm,
+    "glm4v_moe_vision": _glm,
     "glm5_next": _glm,
     "glm5_next_vision": _glm,
 }
