@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from planner.errors import UnreadableModel
 from planner.reading.tensors import Tensor, TensorTable
@@ -121,7 +121,7 @@ def _tensor(name: str, entry: Any, where: str) -> tuple[Tensor, int]:
     ), offsets[0]
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(
         isinstance(item, int) and not isinstance(item, bool) and 0 <= item < 2**53 for item in value
     )
