@@ -84,8 +84,8 @@ def _guarded(argv: list[str], clock: Callable[[], datetime]) -> int:
     except UsageError as error:
         return _refuse(str(error), WRONG_USAGE)
     except InvalidScenario as error:
-        field = str(error.field)
-        option = field if field.startswith("--") else "--" + field.replace("_", "-")
+        name, _, rest = error.field.partition(" ")  # "hours_per_day", or "set power_kw"
+        option = f"--{name.replace('_', '-')} {rest}".strip()
         return _refuse(f"{option}: {error.value!r} is not allowed; give {error.allowed}", WRONG_USAGE)
     except (PlannerError, SettingsError) as error:
         return _refuse(str(error), WRONG_USAGE)
