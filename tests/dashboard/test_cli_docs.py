@@ -1,0 +1,54 @@
+"""The document of the interface names everything that the command line understands."""
+
+import re
+
+import pytest
+
+from dashboard.cli import build_parser
+from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS
+from tests.conftest import ROOT
+from tests.dashboard.test_cli_usage import COMMANDS
+
+DOCUMENT = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+# Named in general, not one by one.
+COMMON = {"--help", "--json", "--output"}
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_is_named(words):
+    assert re.search(rf"breakeven {' '.join(words)}\b", DOCUMENT)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_option_is_named(words):
+    missing = [name for name in COMMANDS[words].option_names() if not re.search(rf"{name}\b", DOCUMENT)]
+    assert set(missing) <= COMMON
+
+
+def test_global_options_are_named():
+    assert {name for name in build_parser().option_names() if f"{name}" not in DOCUMENT} <= {"--help"}
+
+
+def test_every_setting_is_named():
+    settings = (ROOT / "pricing" / "settings.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'"(BREAKEVEN_[A-Z_]+)"', settings))
+    assert named
+    for name in named | {"BREAKEVEN_<PROVIDER>_API_KEY", "BREAKEVEN_<PROVIDER>_BASE_URL", "BREAKEVEN_DEBUG"}:
+        assert f"`{name}`" in DOCUMENT
+
+
+def test_every_column_of_sized_rows_is_named():
+    for name in (*MEMORY_COLUMNS, *SPEED_COLUMNS, "error"):
+        assert f"`{name}`" in DOCUMENT
+
+
+def test_every_schema_is_named():
+    written = set()
+    for file in [
+        *(ROOT / "dashboard").rglob("*.py"),
+        *(ROOT / "planner").rglob("*.py"),
+        *(ROOT / "pricing").rglob("*.py"),
+    ]:
+        written |= set(re.findall(r"breakeven\.[a-z-]+/1", file.read_text(encoding="utf-8")))
+    missing = {schema for schema in written if schema not in DOCUMENT}
+    assert missing <= {"breakeven.version/1", "breakeven.database/1"}
