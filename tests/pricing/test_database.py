@@ -441,27 +441,18 @@ def test_an_old_database_is_upgraded_with_its_rows(new_url: str) -> None:
     """0001 to 0002 on filled tables: reviews keep their word and gain a name, quotes are new."""
     with transaction(engines.migrating_engine(find_target(_with_folder(new_url)))) as connection:
         _migrate_to(connection, "0001")
-        connection.execute(text("INSERT INTO source (id, url) VALUES (1, 'https://acme.example/prices')"))
-        connection.execute(
-            text(
-                "INSERT INTO series (id, offer_id, collector, provider, instance_type, gpu, gpu_raw, gpu_count, "
-                "region_key, tier, gpu_only) VALUES (1, 'abc', 'acme', 'acme', 'h100', 'H100 SXM', 'H100', 1, '', "
-                "'on_demand', false)"
-            )
-        )
-        connection.execute(
-            text(
-                "INSERT INTO price (id, series_id, source_id, origin, verdict, usd_per_hour, currency, "
-                "first_seen_at, last_seen_at, times_seen) VALUES (1, 1, 1, 'refresh', 'rejected', 2690000, 'USD', "
-                "'2026-11-01 03:00:00', '2026-11-01 03:00:00', 1)"
-            )
-        )
-        connection.execute(
-            text(
-                "INSERT INTO review (id, price_id, decision, reason, decided_at) "
-                "VALUES (1, 1, 'reject', 'cents', '2026-11-02 08:00:00')"
-            )
-        )
+        for statement in (
+            "INSERT INTO source (url) VALUES ('https://acme.example/prices')",
+            "INSERT INTO series (offer_id, collector, provider, instance_type, gpu, gpu_raw, gpu_count, "
+            "region_key, tier, gpu_only) "
+            "VALUES ('abc', 'acme', 'acme', 'h100', 'H100 SXM', 'H100', 1, '', 'on_demand', false)",
+            "INSERT INTO price (series_id, source_id, origin, verdict, usd_per_hour, currency, first_seen_at, "
+            "last_seen_at, times_seen) VALUES (1, 1, 'refresh', 'rejected', 2690000, 'USD', "
+            "'2026-11-01 03:00:00', '2026-11-01 03:00:00', 1)",
+            "INSERT INTO review (price_id, decision, reason, decided_at) "
+            "VALUES (1, 'reject', 'cents', '2026-11-02 08:00:00')",
+        ):
+            connection.execute(text(statement))
     report = database.upgrade(new_url)
     assert (report.from_revision, report.to_revision) == ("0001", "0002")
     assert database.check(new_url).is_ok
@@ -478,9 +469,6 @@ def _with_folder(url: str) -> str:
 
 
 def _migrate_to(connection: Connection, revision: str) -> None:
-    from alembic import command
-    from alembic.config import Config
-
     config = Config()
     config.set_main_option("script_location", str(ROOT / "migrations"))
     config.attributes["connection"] = connection
