@@ -50,7 +50,7 @@ def is_native(model: Model, quant: QuantFormat) -> bool:
         return quant.family is QuantFamily.NATIVE
     published = {"fp8": "FP8", "mxfp4-experts+bf16": "MXFP4", "fp8+fp4-experts": "MXFP4"}
     published["nvfp4-experts+mxfp8+bf16"] = "NVFP4"
-    return published.get(native, native) == quant.name  # a model read from its file names the format itself
+    return published.get(native) == quant.name
 
 
 def weights(model: Model, quant: QuantFormat) -> Weights:
@@ -70,7 +70,7 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
     routed_bits = linear_bits = quant.linear_bits
     if is_native(model, quant):
         routed_bits = model.native_expert_bits or quant.linear_bits
-        linear_bits = other_native if shape.is_moe else model.native_other_bits or quant.linear_bits
+        linear_bits = other_native if shape.is_moe else quant.linear_bits
     elif quant.experts_only and shape.is_moe:
         linear_bits = max(other_native, 8.0)
     embedding_bits = quant.tied_embedding_bits if shape.is_tied else quant.embedding_bits

@@ -17,7 +17,6 @@ class Origin(StrEnum):
 
     REFRESH = "refresh"
     SNAPSHOT = "snapshot"  # the bundled, dated collection
-    HISTORY = "history"  # bundled observations of past days: never current, no memory of verification
     OWN = "own"  # the user's own contract
 
 

@@ -126,7 +126,7 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
 
     A provider's own ones only: what witnesses say of it comes from `witness_prices`.
     """
-    where = Where().add("s.witness IS NULL AND p.origin <> 'history'").one_of("s.collector", provider)
+    where = Where().add("s.witness IS NULL").one_of("s.collector", provider)
     yield from _known(connection, where)
 
 

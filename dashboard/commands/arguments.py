@@ -107,7 +107,6 @@ def workload_parent() -> Parser:
         metavar="FILE",
         help="a sizing made elsewhere: `breakeven size --json`, `llama-bench -o json`, vLLM `bench serve`",
     )
-    add("--params", metavar="N", type=count, help="total parameters, where a config.json cannot give them")
     add("--scenario", metavar="FILE", help="a scenario file (TOML); options given here win over it")
     return parent
 

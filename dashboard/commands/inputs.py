@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.commands.base import UsageError, one_line
-from planner.errors import UnknownName
 from planner.measured import Measurement, measurement_of, read_measurement
-from planner.models import Model, ModelMatch, all_models, find_model
+from planner.models import Model, ModelMatch, find_model
 from planner.quants import QuantFormat, find_quant
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.workload import Machine, Workload
 
-NOT_YET = "give a catalogue id or alias (`breakeven models`), or the path of a Hugging Face config.json"
+NOT_YET = "a catalogue id or alias is understood (`breakeven models`), no file and no address"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,15 +46,12 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     options = {**defaults, **_from_file(arguments), **_given(arguments)}
     if "model" not in options:
         raise UsageError(f"give a MODEL (see `{arguments.parser.prog} -h`; `breakeven models` lists them)")
-    match = model_named(str(options["model"]), getattr(arguments, "params", None))
+    match = model_named(str(options["model"]))
     warnings = []
     if match.quant is not None and "quant" not in options:
         options["quant"] = match.quant
-        warnings.append(f"{match.matched} holds {match.quant} weights: --quant {match.quant} is taken")
-    is_known = all_models().get(match.model.id) is match.model
-    if match.model.notes and not is_known:
-        warnings.append(f"{match.matched}: {match.model.notes}")
-    options["model"] = match.model.id if is_known else match.matched
+        warnings.append(f"{match.matched} is a copy in {match.quant}: --quant {match.quant} is taken")
+    options["model"] = match.model.id
     if options.get("provider"):
         options["provider"] = _provider_keys(options["provider"])
     quant = find_quant(str(options.get("quant", DEFAULT_QUANT)))
@@ -74,43 +70,12 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     )
 
 
-def model_named(name: str, params: int | None = None) -> ModelMatch:
-    """
-    Return the model of this name, or the one that a `config.json` describes.
-
-    Args:
-        name: An id or alias of the catalogue, a configuration, or a folder that holds one.
-        params: Total parameters, where a configuration cannot give them.
-    """
-    if name.startswith("hf:") or "://" in name or name.endswith(".gguf"):
+def model_named(name: str) -> ModelMatch:
+    """Return the model of this name; say so where a file or an address was meant."""
+    looks_like_a_file = name.endswith((".json", ".gguf")) or Path(name).exists()
+    if name.startswith("hf:") or looks_like_a_file:
         raise UsageError(f"MODEL: {name!r}: {NOT_YET}")
-    if name.endswith(".json") or name.startswith((".", "/", "~")):
-        return _model_from_file(name, params)
-    try:
-        match = find_model(name)
-    except UnknownName:
-        if not Path(name).exists():
-            raise
-        return _model_from_file(name, params)
-    if params is not None:
-        raise UsageError(f"--params: the catalogue knows {match.model.id}; it goes with a config.json")
-    return match
-
-
-def _model_from_file(name: str, params: int | None) -> ModelMatch:
-    """Read a Hugging Face `config.json`, or the one in a folder."""
-    from planner.configs import read_config, read_config_text
-
-    path = Path(name).expanduser()
-    file = path / "config.json" if path.is_dir() else path
-    config = read_config_text(read_text(str(file), "MODEL"), str(file))
-    beside = file.with_name("hf_quant_config.json")
-    quantisation = None
-    if beside.is_file():
-        quantisation = read_config_text(read_text(str(beside), "MODEL"), str(beside))
-    title = file.stem if file.name != "config.json" else file.absolute().parent.name
-    reading = read_config(config, name=title, where=str(file), params=params, quantisation=quantisation)
-    return ModelMatch(model=reading.model, quant=reading.quant, matched=name)
+    return find_model(name)
 
 
 def machine_named(name: str, count: int, warnings: list[str]) -> Machine:

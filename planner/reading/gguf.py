@@ -210,18 +210,8 @@ class _Reader:
             if kind == _LIST:
                 self._list(depth + 1)
             else:
-                self._skip_text()
+                self.text(0)
         return None, length
-
-    def _skip_text(self) -> None:
-        """Step over a text; vocabularies have some hundred thousand of them, so nothing is copied."""
-        start = self.position + 8
-        if start <= len(self.data):
-            (length,) = struct.unpack_from(self.order + "Q", self.data, self.position)
-            if start + length <= len(self.data):
-                self.position = start + length
-                return
-        self.text(0)  # says what is wrong, or that more is to be read
 
     def tensor(self) -> tuple[Tensor, int]:
         """Return the next tensor and the offset of its data."""

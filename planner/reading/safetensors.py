@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from planner.errors import UnreadableModel
 from planner.reading.tensors import Tensor, TensorTable
@@ -103,36 +103,28 @@ def parse_header(data: bytes, where: str, file_bytes: int) -> TensorTable:
 def _tensor(name: str, entry: Any, where: str) -> tuple[Tensor, int]:
     if not isinstance(entry, Mapping):
         raise UnreadableModel(where, f"tensor {name[:60]!r} is no object")
-    dtype, shape, offsets = (
-        entry.get("dtype"),
-        _counts(entry.get("shape")),
-        _counts(entry.get("data_offsets")),
-    )
-    if not isinstance(dtype, str) or dtype not in DTYPE_BITS:
+    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if dtype not in DTYPE_BITS:
         raise UnreadableModel(
             where, f"tensor {name[:60]!r} has the dtype {str(dtype)[:20]!r}, which is not known"
         )
-    if shape is None or offsets is None or len(offsets) != 2:
+    if not _counts(shape) or not _counts(offsets) or len(offsets) != 2 or len(shape) > 16:
         raise UnreadableModel(where, f"tensor {name[:60]!r} has no shape or no offsets")
     elements = math.prod(shape)
     bits = elements * DTYPE_BITS[dtype]
     if bits % 8 or bits // 8 != offsets[1] - offsets[0]:
-        claim = f"{list(shape)[:8]} {dtype}"
         raise UnreadableModel(
-            where, f"tensor {name[:60]!r} of {claim} does not fill its offsets {list(offsets)}"
+            where, f"tensor {name[:60]!r} of {shape} {dtype} does not fill its offsets {offsets}"
         )
-    tensor = Tensor(name=name, shape=shape, dtype=dtype, elements=elements, size_bytes=bits // 8)
-    return tensor, offsets[0]
+    return Tensor(
+        name=name, shape=tuple(shape), dtype=dtype, elements=elements, size_bytes=bits // 8
+    ), offsets[0]
 
 
-def _counts(value: Any) -> tuple[int, ...] | None:
-    """Return a short list of whole numbers from 0, None where it is none."""
-    if not isinstance(value, list) or len(value) > 16:
-        return None
-    for item in value:
-        if not isinstance(item, int) or isinstance(item, bool) or not 0 <= item < 2**53:
-            return None
-    return tuple(value)
+def _counts(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(
+        isinstance(item, int) and not isinstance(item, bool) and 0 <= item < 2**53 for item in value
+    )
 
 
 def _table(tensors: list[Tensor]) -> TensorTable:

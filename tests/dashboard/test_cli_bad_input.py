@@ -105,29 +105,10 @@ def test_options_that_contradict_each_other(cli, database):
 
 
 @pytest.mark.parametrize(
-    "name", ["model.gguf", "none/config.json", "hf:Qwen/Qwen3-8B", "http://127.0.0.1/config.json", "./none"]
+    "name", ["model.gguf", "config.json", "hf:Qwen/Qwen3-8B", "http://127.0.0.1/config.json"]
 )
 def test_what_is_no_model_of_the_catalogue_is_refused_in_one_line(cli, name):
     assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", "config.json"),
-        ("<html>", "config.json"),
-        ("{}", "no configuration of a language model"),
-        ('{"model_type": "llama", "num_hidden_layers": -3}', "num_hidden_layers"),
-    ],
-)
-def test_a_config_that_is_none(cli, tmp_path, text, expected):
-    (tmp_path / "config.json").write_text(text, encoding="utf-8")
-    for name in (tmp_path, tmp_path / "config.json"):
-        assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2, expected)
-
-
-def test_a_stated_number_of_parameters_goes_with_a_config(cli):
-    assert_one_line(cli("size", MODEL, "--gpu", "H100 SXM", "--params", "5e9"), 2, "--params", "config.json")
 
 
 @pytest.mark.parametrize(

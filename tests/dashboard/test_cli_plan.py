@@ -243,17 +243,3 @@ def test_launch_writes_a_compose_file(cli, tmp_path):
     assert ran.code == 0
     assert ran.document["schema"] == "breakeven.launch/1"
     assert Path(file).read_text(encoding="utf-8") == ran.document["launches"][0]["compose"]
-
-
-def test_a_model_from_its_own_config(cli, shared, tmp_path):
-    config = shared / "data" / "configs" / "llama-3.1-8b.json"
-    from_file = cli("size", config, "--gpu", "H100 SXM", "--json").document
-    known = cli("size", "llama-3.1-8b-instruct", "--gpu", "H100 SXM", "--json").document
-    assert from_file["model"]["total_params"] == known["model"]["total_params"]
-    assert from_file["memory"]["kv_cache_gib"] == known["memory"]["kv_cache_gib"]
-    folder = tmp_path / "My Llama"
-    folder.mkdir()
-    (folder / "config.json").write_bytes(config.read_bytes())
-    ran = cli("size", folder, "--gpu", "H100 SXM", "--params", 8_000_000_000, "--json")
-    assert (ran.document["model"]["name"], ran.document["model"]["evidence"]) == ("My Llama", "user")
-    assert ran.document["model"]["total_params"] == 8_000_000_000

@@ -72,18 +72,6 @@ def test_the_sizing_page_figures_are_kept_exactly(name, bits):
         ("IQ4_XS", 4.4597),
         ("Q3_K_M", 3.99),
         ("Q4_0", 4.6349),
-        ("Q5_K_S", 5.5704),
-        ("Q4_K_S", 4.6672),
-        ("IQ4_NL", 4.6818),
-        ("Q3_K_L", 4.2979),
-        ("Q3_K_S", 3.6429),
-        ("IQ3_M", 3.7628),
-        ("IQ3_XXS", 3.2548),
-        ("Q2_K", 3.1593),
-        ("IQ2_M", 2.9294),
-        ("IQ2_XXS", 2.3824),
-        ("IQ1_M", 2.146),
-        ("IQ1_S", 2.0042),
     ],
 )
 def test_core_and_embedding_bits_give_the_published_8b_file(name, bits):
@@ -124,11 +112,7 @@ def test_only_mxfp4_is_for_experts_only():
 
 def test_gguf_formats_are_of_the_gguf_family():
     gguf = [quant.name for quant in all_quants().values() if quant.family is QuantFamily.GGUF]
-    assert [name for name in gguf if name.startswith("Q4")] == ["Q4_K_M", "Q4_K_S", "Q4_0"]
-    assert len(gguf) == 25
-    assert [all_quants()[name].bits_per_weight for name in gguf] == sorted(
-        (all_quants()[name].bits_per_weight for name in gguf), reverse=True
-    )
+    assert gguf == ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M", "UD-Q2_K_XL", "Q4_0"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +133,7 @@ def test_other_spellings_are_understood(spelling, name):
     assert find_quant(spelling).name == name
 
 
-@pytest.mark.parametrize("name", ["4bit", "Q4_K_T", "", "Q9_0"])
+@pytest.mark.parametrize("name", ["4bit", "Q4_K_S", "", "Q9_0"])
 def test_an_unknown_format_is_an_error_with_close_matches(name):
     with pytest.raises(UnknownName, match="unknown quant") as caught:
         find_quant(name)
