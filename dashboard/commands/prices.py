@@ -155,7 +155,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
                 tables.shortened(offer.region, 18),
                 str(offer.tier),
                 tables.money(offer.usd_per_hour),
-                offer.closed_why or ("current" if offer.verdict == "verified" else str(offer.verdict)),
+                "current" if offer.closed_at is None else offer.closed_why,
             )
             for offer in shown
         ]
