@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
     capacity = commands.add(
         "capacity",
         screen,
-        help="how many GPUs hold the bare weights at 16, 8 and 4 bits, with 15 % of each kept free",
+        help="how many GPUs hold the bare weights at 16, 8 and 4 bits, with 15 percent of each kept free",
         example='breakeven capacity qwen3.5-35b-a3b --gpu "H100 SXM" --budget-gb 10',
         more="A first screen, before anything is known of engine or cache.",
     )
