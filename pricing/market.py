@@ -12,7 +12,7 @@ from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
 
-# Prices of one GPU and class are compared within this time before the newest of them. Source: issue 2.
+# Prices of one GPU and class are compared within this time before the newest of them. Source: own choice.
 WINDOW = timedelta(days=120)
 # With fewer observations there is no middle to speak of. Source: own choice.
 MIN_OBSERVATIONS = 3
