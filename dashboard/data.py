@@ -27,6 +27,7 @@ from planner.grid import size_grid
 from planner.models import find_model
 from planner.money import Money
 from planner.options import Excluded, Kind, Option
+from planner.purchases import PricePoint
 from planner.quants import find_quant
 from planner.rates import PriceStatus, Rate
 from planner.recommend import Choice
@@ -96,8 +97,8 @@ def plan(scenario: Scenario) -> Plan:
 @st.cache_resource(max_entries=128, ttl=KEEP_SECONDS, show_spinner=False)
 def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store: Store) -> Plan:
     asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
-    prices = _prices(*asked, label, revision, _store)
-    return make_plan(_scenario, prices.rates, left_out=prices.left_out)
+    prices = _prices(*asked, bool(_scenario.region), label, revision, _store)
+    return make_plan(_scenario, prices.rates, left_out=prices.left_out, quotes=prices.quotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class Prices:
 
     rates: Sequence[Rate]
     left_out: Sequence[Excluded]
+    quotes: Sequence[PricePoint]
 
 
 @st.cache_resource(max_entries=8, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
@@ -113,6 +115,7 @@ def _prices(
     as_of: date | None,
     max_age_days: float,
     providers: tuple[str, ...],
+    by_region: bool,
     label: str,
     revision: int,
     _store: Store,
@@ -124,7 +127,8 @@ def _prices(
         "provider": providers or None,
     }
     left_out = [Excluded(what=what, why=why) for what, why in _store.left_out(**market)]
-    return Prices(_store.rates(**market), left_out)
+    rates = _store.rates(**market, cheapest=True, by_region=by_region)
+    return Prices(rates, left_out, _store.quotes())
 
 
 def export(found: Plan, name: str) -> Callable[[], bytes]:

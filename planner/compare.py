@@ -16,6 +16,7 @@ from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.options import BuyBasis, Excluded, Kind, Option, names_text, ranked
 from planner.owning import Terms, buy_options
+from planner.purchases import PricePoint
 from planner.quants import QuantFormat, find_quant
 from planner.rates import Rate
 from planner.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
@@ -133,6 +134,7 @@ def plan(
     model: Model | None = None,
     measurement: Measurement | None = None,
     left_out: Iterable[Excluded] = (),
+    quotes: Sequence[PricePoint] = (),
 ) -> Plan:
     """
     Return every way to serve a model, priced and ranked.
@@ -143,6 +145,7 @@ def plan(
         model: The model, where it is none of the catalogue.
         measurement: A speed measured elsewhere; else the one that the scenario's options state.
         left_out: What the caller has left out of the rates already: slices, ambiguous names, quarantine.
+        quotes: Own quotes for hardware; they go before the prices of the catalogue.
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
@@ -157,7 +160,7 @@ def plan(
     fleet = Fleet(workload=scenario.workload(model, quant), demand=demand, gpus=gpus, measurement=measured)
 
     market = read_market(scenario, rates, gpus, gpu, assumptions)
-    shop = read_shop(scenario, gpus, gpu, own, assumptions)
+    shop = read_shop(scenario, gpus, gpu, own, assumptions, quotes)
     to_recommend = candidates_to_buy(assumptions)
     fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
 

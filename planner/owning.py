@@ -274,7 +274,7 @@ def _price(candidate: Candidate, assumptions: Assumptions) -> PriceOrigin:
     return PriceOrigin(
         seen_at=purchase.as_of,
         age_hours=None,
-        status=PriceStatus.SNAPSHOT,
+        status=PriceStatus.OWN if purchase.is_own else PriceStatus.SNAPSHOT,
         source_url=_first_source(purchase.source),
     )
 

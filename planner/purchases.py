@@ -1,7 +1,7 @@
 """What hardware costs to buy: dated price points, and the one a plan starts from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
@@ -78,6 +78,7 @@ class Purchase:
     as_of: str | None
     source: str
     notes: str
+    is_own: bool = False  # an own quote rather than a price of the catalogue
 
     @property
     def usd_per_gpu(self) -> float:
@@ -154,6 +155,25 @@ def default_purchase(gpu: str, condition: str = "new") -> Purchase | None:
         if matching:
             return _summarised(_newest(matching))
     return None
+
+
+def quoted_purchase(gpu: str, quotes: Iterable[PricePoint]) -> Purchase | None:
+    """
+    Return what a device costs by the newest of one's own quotes; None where there is none.
+
+    Args:
+        gpu: Canonical name of the device.
+        quotes: Own quotes, of any devices. Of one day, the cheapest for each GPU counts.
+    """
+    ours = [quote for quote in quotes if quote.gpu == gpu]
+    if not ours:
+        return None
+    newest = max(quote.as_of or "" for quote in ours)
+    best = min(
+        (quote for quote in ours if (quote.as_of or "") == newest),
+        key=lambda quote: quote.usd_low / _UNITS[quote.what],
+    )
+    return replace(_summarised([best]), is_own=True)
 
 
 @cache

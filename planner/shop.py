@@ -1,6 +1,6 @@
 """What can be bought: devices with a known price, in the numbers that make sense, with their computer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -10,7 +10,7 @@ from planner.cost import MONTHS_PER_YEAR
 from planner.gpus import DeviceClass, Gpu
 from planner.operate import MachineKey
 from planner.options import Excluded, names_text
-from planner.purchases import Purchase, all_purchase_points, default_purchase
+from planner.purchases import PricePoint, Purchase, all_purchase_points, default_purchase, quoted_purchase
 from planner.scenario import Scenario
 
 # Tensor-parallel ranks share heads evenly: engines take powers of two.
@@ -77,6 +77,7 @@ def read_shop(
     gpu: str | None,
     own: MachineKey | None,
     assumptions: Assumptions,
+    quotes: Sequence[PricePoint] = (),
 ) -> Shop:
     """
     Return what could be bought: every device with a known price, in the numbers that make sense.
@@ -87,6 +88,7 @@ def read_shop(
         gpu: Canonical name of the one device that is asked for, or None.
         own: Hardware that is there already.
         assumptions: A price or power that was set.
+        quotes: Own quotes: they go before the prices of the catalogue.
     """
     shop = Shop()
     if own is not None:
@@ -97,7 +99,7 @@ def read_shop(
     is_price_set = assumptions.is_set("purchase_usd")
     oldest = newest_purchase_year() - assumptions["max_purchase_age_years"]
     for device in gpus.values() if gpu is None else [gpus[gpu]]:
-        purchase = _purchase(device.name)
+        purchase = quoted_purchase(device.name, quotes) or _purchase(device.name)
         if not device.exists:
             shop.never_sold.append(device.name)
         elif device.device_class is DeviceClass.CLOUD_ONLY:

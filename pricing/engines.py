@@ -20,6 +20,8 @@ from pricing.errors import StoreError
 
 # Seconds that a writer waits for another one, and a program for the server.
 TIMEOUT_S = 5.0
+# Pages a reader may hold; SQLite's own 2 MB make a large market read pages twice. [KiB]
+READ_CACHE_KIB = 32 * 1024
 POSTGRESQL = "postgresql+psycopg"
 _KNOWN = {
     "sqlite": "sqlite",
@@ -224,6 +226,7 @@ def _sqlite_engine(
 def _set_up_reading(connection: sqlite3.Connection, is_fixed: bool) -> None:
     del is_fixed
     connection.execute("PRAGMA query_only=ON")
+    connection.execute(f"PRAGMA cache_size=-{READ_CACHE_KIB}")
 
 
 def _set_up_writing(connection: sqlite3.Connection, is_fixed: bool) -> None:

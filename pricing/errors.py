@@ -52,5 +52,9 @@ class StoreError(PricingError):
     """The database is missing, locked, read-only, of another version, or not a database."""
 
 
+class RunInProgress(StoreError):
+    """Another process refreshes the prices of this database."""
+
+
 class SettingsError(PricingError):
     """An environment variable that cannot be used."""

@@ -23,6 +23,7 @@ Row = dict[str, Any]
 class Interval:
     """A stored price of a series, from the first to the last time it was seen."""
 
+    is_barred: bool  # a person rejected it
     micros: int
     is_open: bool
     page: str
@@ -67,6 +68,10 @@ class Changes:
         """
         if any(interval.last_seen_at > offer.seen_at for interval in intervals):
             self._observe_late(offer, row, intervals)
+            return
+        barred = next((one for one in intervals if one.is_open and one.is_barred and one.shows(offer)), None)
+        if barred is not None:  # a person's word holds as long as the price is the same
+            self._extend(barred, offer)
             return
         is_verified = offer.verdict == Verdict.VERIFIED
         current = [interval for interval in intervals if interval.is_open]

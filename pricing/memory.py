@@ -17,6 +17,7 @@ class Origin(StrEnum):
 
     REFRESH = "refresh"
     SNAPSHOT = "snapshot"  # the bundled, dated collection
+    HISTORY = "history"  # bundled observations of past days: never current, no memory of verification
     OWN = "own"  # the user's own contract
 
 

@@ -12,13 +12,37 @@ from planner.rates import PriceStatus, Rate
 from planner.units import MICRO_USD
 from pricing.columns import micros_text
 from pricing.memory import Origin
-from pricing.queries import BILLINGS, BOOLS, FROM, RANKABLE, TIERS, Where, fetch, utc
+from pricing.queries import (
+    BILLINGS,
+    BOOLS,
+    FROM,
+    RANKABLE,
+    SERIES_FIRST,
+    TIERS,
+    Where,
+    fetch,
+    uncollected,
+    utc,
+)
 from pricing.stored import FRESH, LeftOut
 
 _RATE = (
     "s.id, s.offer_id, s.provider, s.instance_type, s.gpu, s.gpu_count, s.memory_gb_per_gpu, s.region, "
     "s.tier, s.billing, s.commitment_days, s.vcpus, s.ram_gb, p.usd_per_hour, p.usd_per_month_cap, "
-    "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at"
+    "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at, s.region_key"
+)
+# What makes two prices of a provider the same machine on the same terms. A sold-out one stands for itself:
+# plans count those.
+_MACHINE = (
+    "s.gpu, s.provider, s.gpu_count, s.tier, s.billing, p.usd_per_month_cap, "
+    "CASE WHEN NOT p.available THEN p.id END"
+)
+_CHEAPEST = (
+    "SELECT {columns} FROM (SELECT p.id, row_number() OVER (PARTITION BY {machine} "
+    "ORDER BY p.usd_per_hour, p.last_seen_at DESC, s.offer_id) AS place "
+    "FROM series s CROSS JOIN price p {where}) ranked "
+    "JOIN price p ON p.id = ranked.id JOIN series s ON s.id = p.series_id "
+    "JOIN source x ON x.id = p.source_id WHERE ranked.place = 1"
 )
 
 
@@ -30,6 +54,9 @@ class Selection(NamedTuple):
     max_age: timedelta  # a verified price that was last seen longer ago stays out
     providers: str | Collection[str] | None = None
     gpus: str | Collection[str] | None = None
+    # Only the cheapest of each machine that a provider offers on the same terms.
+    cheapest: bool = False
+    by_region: bool = False  # and in the same region
 
     @property
     def at(self) -> datetime:
@@ -54,11 +81,26 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
         selection: Which.
         describe: Gives a provider's title and the address where one deploys.
     """
-    where = selection.where().add("p.verdict = 'verified'").add(RANKABLE)
-    rows = fetch(connection, f"SELECT {_RATE} {FROM} {where}", where)
+    where = selection.where().add("p.series_id = s.id AND p.verdict = 'verified'").add(RANKABLE)
+    # As of a past day prices overlap, which no statement settles: all are read then.
+    is_narrow = selection.cheapest and selection.moment is None
+    if is_narrow:
+        where.add(
+            "(p.origin <> 'refresh' OR p.last_seen_at >= :oldest)", oldest=selection.at - selection.max_age
+        )
+        place = f"{_MACHINE}, s.region_key, s.region" if selection.by_region else _MACHINE
+        rows = fetch(connection, _CHEAPEST.format(columns=_RATE, machine=place, where=where), where)
+    else:
+        rows = fetch(connection, f"SELECT {_RATE} {SERIES_FIRST} {where}", where)
     if selection.moment is not None:
         rows = _newest_of_each(rows)
-    notes = _waiting(connection, selection)
+    with uncollected():
+        return _rated(rows, selection, describe, _waiting(connection, selection))
+
+
+def _rated(
+    rows: Sequence[Row[Any]], selection: Selection, describe: Describe, notes: Mapping[int, str]
+) -> list[Rate]:
     described = {provider: describe(provider) for provider in {row.provider for row in rows}}
     found = [_rate(row, selection, described, notes) for row in rows]
     kept = [rate for rate in found if rate is not None]
@@ -104,7 +146,7 @@ def _rate(
     if selection.moment is not None:
         seen_at = min(seen_at, selection.moment)
     age = selection.at - seen_at
-    if origin == Origin.SNAPSHOT:
+    if origin in (Origin.SNAPSHOT, Origin.HISTORY):
         status = PriceStatus.SNAPSHOT
     elif origin == Origin.OWN:
         status = PriceStatus.OWN
@@ -141,9 +183,22 @@ def _rate(
 
 
 def _newest_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
-    """Keep one price of each series: where a late observation overlaps, that which was first seen last."""
+    """
+    Keep one price of each series: where a late observation overlaps, that which was first seen last.
+
+    Where the bundled history saw a provider's machine in a region, older bundled prices of it give way.
+    """
+    watched: dict[tuple[object, ...], datetime] = {}
+    for row in rows:
+        if row.origin == Origin.HISTORY:
+            machine = (row.provider, row.gpu, row.gpu_count, row.tier, row.region_key)
+            seen_at = utc(row.last_seen_at)
+            watched[machine] = max(seen_at, watched.get(machine, seen_at))
     newest: dict[tuple[str, int], Row[Any]] = {}
     for row in rows:
+        machine = (row.provider, row.gpu, row.gpu_count, row.tier, row.region_key)
+        if row.origin == Origin.SNAPSHOT and machine in watched and utc(row.last_seen_at) < watched[machine]:
+            continue
         key = (row.origin, row.price_id if row.origin == Origin.SNAPSHOT else row.id)
         if key not in newest or utc(row.first_seen_at) > utc(newest[key].first_seen_at):
             newest[key] = row
@@ -167,7 +222,7 @@ def _waiting(connection: Connection, selection: Selection) -> dict[int, str]:
 
 
 def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
-    where = selection.where().add(f"NOT ({RANKABLE})")
+    where = selection.where().add(f"p.series_id = s.id AND NOT ({RANKABLE})")
     kind = (
         "CASE WHEN s.witness IS NOT NULL THEN 'witness' WHEN s.gpu_only THEN 'gpu-only' "
         "WHEN s.gpu_fraction IS NOT NULL THEN 'slice' ELSE 'unknown' END"
@@ -175,7 +230,7 @@ def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
     label = "CASE WHEN s.gpu IS NULL THEN s.gpu_raw ELSE '' END"
     sql = (
         f"SELECT s.collector, {kind} AS kind, {label} AS label, count(*) AS number, "
-        f"max(p.reasons) AS reasons {FROM} {where} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        f"max(p.reasons) AS reasons {SERIES_FIRST} {where} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
     )
     whys = {
         "witness": "a catalogue of others' prices: confirms, is never ranked",
@@ -204,10 +259,11 @@ def _quarantined(connection: Connection, selection: Selection) -> list[LeftOut]:
 
 
 def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:
-    where = selection.where().add(RANKABLE).add("p.verdict = 'verified' AND p.origin = 'refresh'")
+    where = selection.where().add(RANKABLE)
+    where.add("p.series_id = s.id AND p.verdict = 'verified' AND p.origin = 'refresh'")
     where.add("p.last_seen_at < :oldest", oldest=selection.at - selection.max_age)
     sql = (
-        f"SELECT s.provider, count(*) AS number, max(p.last_seen_at) AS last_seen_at {FROM} {where} "
+        f"SELECT s.provider, count(*) AS number, max(p.last_seen_at) AS last_seen_at {SERIES_FIRST} {where} "
         "GROUP BY 1 ORDER BY 1"
     )
     days = f"{selection.max_age / timedelta(days=1):g}"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 TABLES = METADATA.tables
 VALUE, SOURCE, RUN = TABLES["store_value"], TABLES["source"], TABLES["provider_run"]
-SERIES, PRICE, REVIEW = TABLES["series"], TABLES["price"], TABLES["review"]
+SERIES, PRICE, REVIEW, QUOTE = TABLES["series"], TABLES["price"], TABLES["review"], TABLES["quote"]
 
 
 def series_ids(connection: Connection, wanted: Mapping[str, Offer]) -> dict[str, int]:

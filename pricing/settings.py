@@ -13,6 +13,8 @@ PREFIX = "BREAKEVEN_"
 KEY_SUFFIX = "_API_KEY"
 BASE_URL_SUFFIX = "_BASE_URL"
 DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg", "postgres")
+# Verification compares with the market of the last months. Source: pricing/market.py, WINDOW.
+MIN_RETENTION_DAYS = 180
 FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
@@ -24,6 +26,8 @@ class Settings:
     keys: Mapping[str, Keys] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     base_urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     notify_url: str | None = field(default=None, repr=False)
+    notify_move_percent: float = 20.0  # a list price that moved more is announced; 0: none
+    retention_days: int | None = None  # ended prices older than this are removed; None: kept for ever
     read_only: bool = False  # the dashboard shows and exports; it refreshes and decides nothing
 
     @classmethod
@@ -42,6 +46,8 @@ class Settings:
             keys=_keys(given),
             base_urls=_base_urls(given),
             notify_url=_notify_url(given.get("BREAKEVEN_NOTIFY_URL")),
+            notify_move_percent=_number(given, "BREAKEVEN_NOTIFY_MOVE_PERCENT", 20.0),
+            retention_days=_days(given),
             read_only=_flag("BREAKEVEN_READ_ONLY", given.get("BREAKEVEN_READ_ONLY", "")),
         )
 
@@ -111,6 +117,29 @@ def _notify_url(url: str | None) -> str | None:
             "mailto://user:password@host or https://host/path"
         )
     return url
+
+
+def _number(given: Mapping[str, str], name: str, default: float) -> float:
+    text = given.get(name)
+    try:
+        value = default if text is None else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise SettingsError(f"{name}: {text!r} is not a number from 0 up; give one such as 20")
+    return value
+
+
+def _days(given: Mapping[str, str]) -> int | None:
+    text = given.get("BREAKEVEN_RETENTION_DAYS")
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < MIN_RETENTION_DAYS:
+        raise SettingsError(
+            f"BREAKEVEN_RETENTION_DAYS: {text!r} is not a number of days from {MIN_RETENTION_DAYS} up; "
+            "give one such as 1095, or leave it unset to keep all"
+        )
+    return int(text)
 
 
 def _flag(name: str, value: str) -> bool:

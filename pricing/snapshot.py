@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from planner.rates import Billing, Tier
 from pricing.offer import Offer, Verdict
+from pricing.past import packed_history, past_prices
 from pricing.regions import region_key
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ DAYS_OF_TIER = {Tier.RESERVED_1Y: 365, Tier.RESERVED_3Y: 1095}
 
 @cache
 def snapshot_digest() -> str:
-    """Return what identifies the bundled collection: the start of its SHA-256."""
-    return hashlib.sha256(_packed()).hexdigest()[:16]
+    """Return what identifies the bundled collection and history: the start of their SHA-256."""
+    return hashlib.sha256(_packed() + packed_history()).hexdigest()[:16]
 
 
 def snapshot_offers() -> list[Offer]:
@@ -62,14 +63,17 @@ def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
 
 def load(connection: "Connection") -> int:
     """
-    Write the bundled collection within the given transaction, in place of an older one; return its rows.
+    Write the bundled collection and history within the given transaction; return the rows of the former.
+
+    They take the place of older editions.
 
     Providers that a refresh has read keep it as history only.
     """
-    from pricing.writing import replace_snapshot
+    from pricing.writing import replace_history, replace_snapshot
 
     offers = snapshot_offers()
     replace_snapshot(connection, offers, superseded_at(offers))
+    replace_history(connection, past_prices())  # it states less of a series, so it comes after
     return len(offers)
 
 

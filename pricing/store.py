@@ -1,10 +1,11 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, text
 
@@ -18,6 +19,10 @@ from pricing.statuses import statuses, unchanged_since
 from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
+    from planner.purchases import PricePoint
+    from pricing.moves import Move
+    from pricing.owned import ImportReport, OwnFile
+    from pricing.reviewing import Decision, Review
     from pricing.writing import RecordReport
 
 # Verified prices last seen longer ago stay out of plans. Source: docs/interface.md, --max-price-age.
@@ -85,6 +90,11 @@ class Store:
         """Whether nothing can be added."""
         return self._target.is_read_only
 
+    @property
+    def target(self) -> Target:
+        """Which database it is."""
+        return self._target
+
     def revision(self) -> int:
         """Return a number that every write raises: what was computed is good while it stands."""
         with self._reading() as connection:
@@ -98,6 +108,9 @@ class Store:
         max_age_days: float = MAX_AGE_DAYS,
         provider: Names = None,
         gpus: Names = None,
+        *,
+        cheapest: bool = False,
+        by_region: bool = False,
     ) -> list[Rate]:
         """
         Return the prices that can be ranked, cheapest first: whole GPUs of a known name, nothing beside.
@@ -110,8 +123,12 @@ class Store:
             max_age_days: Verified prices last seen longer ago stay out; bundled ones stay, dated. [d]
             provider: One or several names; None for all.
             gpus: One or several canonical names; None for all.
+            cheapest: Only the cheapest of each provider's tier, GPU, count and billing: all that a plan
+                chooses from, in a fraction of the time. Sold-out ones all come, since plans count them.
+            by_region: With `cheapest`: of each region, for a plan that asks for one.
         """
         selection = _selection(now, as_of, max_age_days, provider, gpus)
+        selection = selection._replace(cheapest=cheapest, by_region=by_region)
         with self._reading() as connection:
             return rating.rates(connection, selection, _describe)
 
@@ -146,7 +163,7 @@ class Store:
         where.add("(p.verdict = 'verified' OR p.origin = 'snapshot')")
         where.one_of("s.provider", provider).one_of("s.gpu", gpu).one_of("s.tier", tier)
         with self._reading() as connection:
-            return queries.offers(connection, where, limit=limit)
+            return queries.offers(connection, where, limit=limit, series_first=limit is not None)
 
     def rejected(self, provider: Names = None, limit: int | None = None) -> list[StoredOffer]:
         """Return what own runs brought and verification holds back, newest first, with the reasons."""
@@ -164,9 +181,11 @@ class Store:
         region: str | None = None,
         since: datetime | None = None,
         limit: int | None = None,
+        offer_id: str | None = None,
     ) -> list[StoredOffer]:
         """Return all prices there were, oldest first, each from `first_seen_at` to `seen_at`."""
-        where = Where().region(region).one_of("s.gpu", gpu).one_of("s.provider", provider)
+        where = Where().one_of("s.offer_id", offer_id)
+        where.region(region).one_of("s.gpu", gpu).one_of("s.provider", provider)
         where.one_of("s.tier", tier)
         if since is not None:
             where.add("p.last_seen_at >= :since", since=since)
@@ -210,6 +229,71 @@ class Store:
         with self._writing() as connection:
             return writing.record(connection, result, offers)
 
+    def decide(self, offer_id: str, decision: "Decision", *, reason: str, by: str, now: datetime) -> "Review":
+        """
+        Accept or reject a price, in force at once.
+
+        Raises:
+            UnknownName: if there is no such offer, or nothing to decide about it.
+            StoreError: if the database cannot be written.
+        """
+        from pricing import reviewing
+
+        with self._writing() as connection:
+            return reviewing.decide(connection, offer_id, decision, reason=reason, by=by, now=now)
+
+    def remove_ended(self, before: datetime) -> int:
+        """Remove prices that ended before a time, in short transactions; return how many."""
+        from pricing import retention
+
+        total = 0
+        while True:
+            with self._writing() as connection:
+                removed = retention.remove_ended(connection, before)
+            total += removed
+            if not removed:
+                return total
+
+    def moves(self, seen_at: datetime) -> "list[Move]":
+        """Return the verified prices that a run changed, the largest moves first."""
+        from pricing.moves import moves
+
+        with self._reading() as connection:
+            return moves(connection, seen_at)
+
+    def import_own(self, file: "OwnFile", now: datetime) -> "ImportReport":
+        """Keep the user's own prices and quotes of one source, in place of what it said before."""
+        from pricing import owned
+
+        with self._writing() as connection:
+            return owned.store(connection, file, now)
+
+    def quotes(self) -> "list[PricePoint]":
+        """Return the user's own quotes for hardware, as the planner reads price points."""
+        from pricing.quotes import quotes
+
+        with self._reading() as connection:
+            return quotes(connection)
+
+    def note(self, name: str, value: Mapping[str, Any] | None) -> None:
+        """Keep something about the work of this database under a name; readers' copies stay good."""
+        from pricing.rows import set_value
+
+        with self._writing() as connection:
+            set_value(connection, name, json.dumps(value))
+
+    def noted(self, name: str) -> Mapping[str, Any] | None:
+        """Return what was kept under a name."""
+        return self.all_noted(name).get(name)
+
+    def all_noted(self, prefix: str) -> dict[str, Mapping[str, Any]]:
+        """Return what was kept under all names that start so."""
+        with self._reading() as connection:
+            query = text("SELECT name, value FROM store_value WHERE name LIKE :prefix ORDER BY name")
+            rows = connection.execute(query, {"prefix": f"{prefix}%"}).all()
+        found = {str(row.name): json.loads(row.value) for row in rows}
+        return {name: value for name, value in found.items() if isinstance(value, dict)}
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with store_errors(self._target, self._timeout_s), self._reader.begin() as connection:
@@ -243,11 +327,7 @@ def _selection(
 
 def _describe(provider: str) -> tuple[str, str | None]:
     """Return a provider's title and where one deploys; a name that nobody describes stands for itself."""
-    from planner.errors import UnknownName
-    from pricing.registry import provider_info
+    from pricing.registry import provider_infos
 
-    try:
-        info = provider_info(provider)
-    except UnknownName:
-        return provider, None
-    return info.title, info.home
+    info = provider_infos().get(provider)
+    return (provider, None) if info is None else (info.title, info.home)

@@ -33,7 +33,7 @@ class StoredOffer(Offer):
 
     def status(self, now: datetime) -> PriceStatus | None:
         """Return how far the price can be trusted; None where it is in quarantine or rejected."""
-        if self.origin == Origin.SNAPSHOT:
+        if self.origin in (Origin.SNAPSHOT, Origin.HISTORY):
             return PriceStatus.SNAPSHOT
         if self.verdict != Verdict.VERIFIED:
             return None

@@ -67,7 +67,11 @@ class Series(SQLModel, table=True):
     """One thing that is offered; its prices over time are rows of `Price`."""
 
     __tablename__ = "series"
-    __table_args__ = (Index(None, "gpu", "provider"), Index(None, "provider", "gpu"))
+    __table_args__ = (
+        # In the order in which a plan looks for the cheapest of each machine.
+        Index(None, "gpu", "provider", "gpu_count", "tier", "billing"),
+        Index(None, "provider", "gpu"),
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     offer_id: str = Field(unique=True)  # `Offer.id`
@@ -121,7 +125,7 @@ class Price(SQLModel, table=True):
     source_id: int = Field(foreign_key="source.id")
     # The run that saw it last.
     run_id: int | None = Field(default=None, foreign_key="provider_run.id", ondelete="SET NULL")
-    origin: str  # refresh, snapshot, own
+    origin: str  # refresh, snapshot, history, own
     verdict: str  # verified, quarantined, rejected
     reasons: str | None = Field(default=None, sa_type=Text)  # JSON list
     usd_per_hour: Decimal = Field(sa_type=Usd)  # whole instance
@@ -133,7 +137,7 @@ class Price(SQLModel, table=True):
     first_seen_at: datetime = Field(sa_type=UtcTime)
     last_seen_at: datetime = Field(sa_type=UtcTime)
     closed_at: datetime | None = Field(default=None, sa_type=UtcTime)
-    closed_why: str | None = None  # changed, vanished, resolved, refreshed, newer, late
+    closed_why: str | None = None  # changed, vanished, resolved, refreshed, newer, late, ended
     times_seen: int = 1  # in runs at different times
     raw: str | None = None  # the value as the source wrote it, when first seen
 
@@ -148,3 +152,24 @@ class Review(SQLModel, table=True):
     decision: str  # accept, reject
     reason: str
     decided_at: datetime = Field(sa_type=UtcTime)
+    decided_by: str | None = None  # user of the operating system; unknown for old ones
+
+
+class Quote(SQLModel, table=True):
+    """An own quote for hardware, as imported from a file."""
+
+    __tablename__ = "quote"
+
+    id: int | None = Field(default=None, primary_key=True)
+    gpu: str = Field(index=True)  # canonical name
+    what: str  # card, module, server 8x, ..., as in the planner's catalogue
+    condition: str
+    usd: Decimal = Field(sa_type=Usd)  # for the whole thing
+    currency: str
+    price_original: str  # exact decimal in `currency`
+    fx_date: str | None = None
+    as_of: str  # day of the quote
+    seller: str
+    source: str
+    notes: str
+    imported_at: datetime = Field(sa_type=UtcTime)

@@ -14,8 +14,10 @@ from pricing.columns import to_micros
 from pricing.intervals import Changes, Interval, page_of
 from pricing.memory import Origin, ProviderResult, RunStatus
 from pricing.offer import Offer, Verdict
+from pricing.past import Past
 from pricing.rows import (
     PRICE,
+    REVIEW,
     RUN,
     SERIES,
     SOURCE,
@@ -83,7 +85,7 @@ def record(connection: Connection, result: ProviderResult, offers: Mapping[str, 
             seen = {series[offer_id]: offer for offer_id, offer in offers.items()}
             changes.close_vanished(seen, intervals, is_whole=result.source == "refresh")
         _write(connection, changes, run_id)
-        _supersede_snapshot(connection, _verified_since(offers.values()))
+        supersede_snapshot(connection, _verified_since(offers.values()))
     closed = sum(map(len, changes.closed.values()))
     counts = {"opened_count": len(changes.opened), "closed_count": closed}
     connection.execute(update(RUN).where(RUN.c.id == run_id).values(counts))
@@ -122,8 +124,33 @@ def replace_snapshot(
         row = price_row(offer, series[offer_id], sources[offer.source_url], Origin.SNAPSHOT, None)
         rows.append(row | {"closed_at": end, "closed_why": None if end is None else "newer"})
     connection.execute(insert(PRICE), rows)
-    _supersede_snapshot(connection, _first_refreshes(connection))
+    supersede_snapshot(connection, _first_refreshes(connection))
     bump_revision(connection)
+
+
+def replace_history(connection: Connection, past: Sequence[tuple[Offer, Sequence[Past]]]) -> None:
+    """Write the bundled observations of past days as closed intervals, in place of older editions."""
+    connection.execute(delete(PRICE).where(PRICE.c.origin == Origin.HISTORY))
+    wanted = {offer.id: offer for offer, _ in past}
+    series = series_ids(connection, wanted)
+    sources = source_ids(connection, {one.source for _, intervals in past for one in intervals})
+    rows = []
+    for offer, intervals in past:
+        row = price_row(offer, series[offer.id], 0, Origin.HISTORY, None)
+        rows += [
+            row
+            | {
+                "source_id": sources[one.source],
+                "usd_per_hour": one.usd_per_hour,
+                "first_seen_at": one.first_seen_at,
+                "last_seen_at": one.last_seen_at,
+                "closed_at": one.closed_at,
+                "closed_why": one.closed_why,
+                "times_seen": one.times_seen,
+            }
+            for one in intervals
+        ]
+    connection.execute(insert(PRICE), rows)
 
 
 def _write(connection: Connection, changes: Changes, run_id: int) -> None:
@@ -145,7 +172,7 @@ def _update(connection: Connection, ids: Sequence[int], values: Mapping[str, Any
         connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
 
 
-def _supersede_snapshot(connection: Connection, since: Mapping[str, datetime]) -> None:
+def supersede_snapshot(connection: Connection, since: Mapping[str, datetime]) -> None:
     """Close the bundled prices of providers whose own answer has been read and verified."""
     for provider, seen_at in since.items():
         own = select(SERIES.c.id).where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
@@ -222,11 +249,19 @@ def _intervals(connection: Connection, collector: str, *, only_open: bool) -> di
         query = query.where(PRICE.c.closed_at.is_(None))
     found: dict[int, list[Interval]] = defaultdict(list)
     pages: dict[str, str] = {}
+    barred = _barred(connection)
     for *known, usd, closed_at, url in connection.execute(query):
         page = pages.get(url) or pages.setdefault(url, page_of(url))
-        interval = Interval(to_micros(usd), closed_at is None, page, *known)
+        interval = Interval(known[0] in barred, to_micros(usd), closed_at is None, page, *known)
         found[interval.series_id].append(interval)
     return found
+
+
+def _barred(connection: Connection) -> set[int]:
+    """Return the prices that a person rejected."""
+    query = select(REVIEW.c.price_id).join(PRICE, PRICE.c.id == REVIEW.c.price_id)
+    is_rejected = (REVIEW.c.decision == "reject", PRICE.c.verdict == Verdict.REJECTED)
+    return set(connection.execute(query.where(*is_rejected)).scalars())
 
 
 def _preference(offer: Offer) -> tuple[int, Decimal]:

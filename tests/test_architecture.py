@@ -18,6 +18,8 @@ DOORS = {
     "selectolax": {"pricing/html.py"},
     "sqlmodel": {"pricing/tables.py", "pricing/store.py", "pricing/database.py"},
     "apscheduler": {"pricing/schedule.py"},
+    "apprise": {"pricing/notify.py"},
+    "filelock": {"pricing/lock.py"},
     "streamlit": {"dashboard/"},
     "altair": {"dashboard/charts.py"},
     "tabulate": {"dashboard/tables.py"},

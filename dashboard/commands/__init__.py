@@ -1,4 +1,15 @@
 """The commands, one module a group; each adds its parsers with `register(commands)`."""
 
 # In the order of `breakeven -h`.
-MODULES = ("catalogues", "size", "finetune", "plan", "launch", "prices", "database", "web")
+MODULES = (
+    "catalogues",
+    "size",
+    "finetune",
+    "plan",
+    "launch",
+    "prices",
+    "importing",
+    "schedule",
+    "database",
+    "web",
+)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dashboard import tables
+from dashboard.commands.arguments import count
 from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def register_under_prices(group: Commands) -> None:
     refresh.add_argument(
         "providers", metavar="PROVIDER", nargs="*", help="only these; all of `breakeven providers` otherwise"
     )
+    refresh.add_argument(
+        "--wait", metavar="SECONDS", type=count, default=0, help="wait so long for another run to end (0)"
+    )
     replay = group.add(
         "replay",
         replay_files,
@@ -46,8 +50,9 @@ def register_under_prices(group: Commands) -> None:
 def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     """Ask the providers."""
     from dashboard.commands.storage import open_store
-    from pricing.collect import refresh, source_names
+    from pricing.collect import source_names
     from pricing.http import Client
+    from pricing.runs import run
     from pricing.settings import Settings
 
     settings = Settings.from_environ(context.environ)
@@ -68,7 +73,15 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             )
         if context.is_terminal:
             context.tell(f"asking {tables.plural(len(names), 'source')} ...")
-        report = refresh(names, store, settings, client, context.clock(), progress)
+        report = run(
+            names if arguments.providers else None,
+            store,
+            settings,
+            client,
+            context.clock(),
+            progress,
+            wait_s=arguments.wait,
+        )
     headers = (
         "provider",
         "state",

@@ -112,13 +112,15 @@ def planned(question: "Asked", context: Context) -> "Plan":
         "provider": scenario.provider or None,
     }
     with open_store(context) as store:
-        rates, left_out = store.rates(**market), store.left_out(**market)
+        left_out, quotes = store.left_out(**market), store.quotes()
+        rates = store.rates(**market, cheapest=True, by_region=bool(scenario.region))
     return plan(
         scenario,
         rates,
         model=question.model,
         measurement=question.measured,
         left_out=[Excluded(what=entry.what, why=entry.why) for entry in left_out],
+        quotes=quotes,
     )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands import collecting
-from dashboard.commands.arguments import count
+from dashboard.commands import collecting, reviewing
+from dashboard.commands.arguments import count, number
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def register(commands: Commands) -> None:
         "prices", help="refresh, read and review prices", example="breakeven prices status"
     )
     collecting.register_under_prices(group)
+    reviewing.register_under_prices(group)
     filters = _filters()
     listed = group.add(
         "list",
@@ -39,11 +40,19 @@ def register(commands: Commands) -> None:
         parents=[filters],
     )
     history.add_argument("--since", metavar="DATE", help="only what was seen since that day")
-    group.add(
+    status = group.add(
         "status",
         list_statuses,
         help="each provider: last success, age of its prices, counts, last failure",
-        example="breakeven prices status",
+        example="breakeven prices status --check",
+    )
+    status.add_argument(
+        "--check",
+        action="store_true",
+        help="one line for a monitor: exit code 0 healthy, 1 not, with reasons",
+    )
+    status.add_argument(
+        "--max-age", metavar="HOURS", type=number, help="a good run must not be longer ago (36)"
     )
     rejected = group.add(
         "rejected",
@@ -169,11 +178,24 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 
 def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     """List where each provider's prices stand."""
-    del arguments
     from dashboard.commands.storage import open_store
+    from pricing.health import MAX_AGE_HOURS, health
+    from pricing.runs import LAST_GOOD_RUN, LAST_RUN, SCHEDULES
 
+    max_age = MAX_AGE_HOURS if arguments.max_age is None else arguments.max_age
     with open_store(context) as store:
         statuses = store.statuses(context.clock())
+        schedules = list(store.all_noted(SCHEDULES).values())
+        state = health(
+            statuses, store.noted(LAST_GOOD_RUN), store.noted(LAST_RUN), schedules, context.clock(), max_age
+        )
+    if arguments.check:
+        return Output(
+            document=state.to_document(),
+            text=state.line,
+            warnings=tuple(state.warnings),
+            exit_code=0 if state.is_healthy else 1,
+        )
     headers = (
         "provider",
         "last success",
@@ -202,8 +224,14 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
         for status in statuses
     ]
     return Output(
-        document={"schema": "breakeven.status/1", "providers": [status.to_document() for status in statuses]},
-        text=lambda: tables.table(headers, rows, left=(0, 1, 6, 9)),
+        document={
+            "schema": "breakeven.status/1",
+            "providers": [status.to_document() for status in statuses],
+            "health": state.to_document(),
+        },
+        text=lambda: tables.paragraphs(
+            tables.table(headers, rows, left=(0, 1, 6, 9)), state.line, tables.bullets(state.warnings)
+        ),
     )
 
 

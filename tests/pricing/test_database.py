@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from pricing import database, engines
 from pricing.engines import find_target, reading_engine, transaction, writing_engine
@@ -24,7 +24,7 @@ from tests.conftest import NOW, ROOT
 from tests.pricing.samples import ACME, offer, run
 
 # Tables and rows of a database that has seen nothing but the bundled prices.
-READY = {"series": 6093, "price": 8356, "provider_run": 0, "review": 0}
+READY = {"series": 7367, "price": 20421, "provider_run": 0, "review": 0}
 
 
 def count(url: str, table: str) -> int:
@@ -55,7 +55,7 @@ def test_a_new_database_is_created_upgraded_and_filled(new_url: str) -> None:
     database.ensure(new_url)
     report = database.check(new_url)
     assert report.is_ok
-    assert report.revision == report.head == "0001"
+    assert report.revision == report.head == "0002"
     assert {name: report.counts[name] for name in READY} == READY
     assert report.snapshot_is_current
 
@@ -71,7 +71,7 @@ def test_being_ready_again_changes_nothing_and_needs_no_alembic(database_url: st
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.split() == ["[]", str(before)]
-    assert count(database_url, "price") == 8356
+    assert count(database_url, "price") == 20421
 
 
 def test_the_schema_is_what_the_tables_say(database_url: str) -> None:
@@ -89,7 +89,7 @@ def test_the_head_is_alembics_head() -> None:
 def test_down_and_up_again(database_url: str) -> None:
     alembic(database_url, command.downgrade, "base")
     database.ensure(database_url)
-    assert database.check(database_url).counts["price"] == 8356
+    assert database.check(database_url).counts["price"] == 20421
 
 
 def test_two_first_runs_at_once_both_succeed(new_url: str) -> None:
@@ -100,7 +100,7 @@ def test_two_first_runs_at_once_both_succeed(new_url: str) -> None:
     ]
     errors = [one.communicate(timeout=60)[1] for one in runs]
     assert errors == ["", ""]
-    assert count(new_url, "price") == 8356
+    assert count(new_url, "price") == 20421
 
 
 def test_another_edition_of_the_bundled_prices_takes_the_place_of_the_old(
@@ -114,7 +114,7 @@ def test_another_edition_of_the_bundled_prices_takes_the_place_of_the_old(
     monkeypatch.setattr(snapshot, "snapshot_offers", lambda: offers[:-4])
     monkeypatch.setattr(database, "snapshot_digest", lambda: "another")
     with Store.open(database_url) as store:
-        assert database.check(database_url).counts["price"] == 8352 + 2
+        assert database.check(database_url).counts["price"] == 20417 + 2
         assert len(store.rates(NOW, provider="runpod")) == 2
         assert len(store.rates(NOW, provider="vultr")) > 10
 
@@ -127,9 +127,9 @@ def next_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """A program of the future: its next revision recreates both tables that others refer to."""
     folder = tmp_path / "migrations"
     shutil.copytree(ROOT / "migrations", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0002_next.py").write_text(
+    (folder / "versions" / "0003_next.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision, down_revision, branch_labels, depends_on = '0002', '0001', None, None\n"
+        "revision, down_revision, branch_labels, depends_on = '0003', '0002', None, None\n"
         "def upgrade():\n"
         "    recreate = 'always' if op.get_bind().dialect.name == 'sqlite' else 'auto'\n"
         "    for table in ('series', 'provider_run'):\n"
@@ -150,10 +150,10 @@ def test_an_upgrade_keeps_every_row_and_leaves_a_copy(database_url: str) -> None
     with closing(Store(find_target(database_url))) as store:
         store.record(run(offer(), offer(region="b")))
     report = database.upgrade(database_url)
-    assert (report.from_revision, report.to_revision, report.changed) == ("0001", "0002", True)
+    assert (report.from_revision, report.to_revision, report.changed) == ("0002", "0003", True)
     state = database.check(database_url)
     assert state.is_ok
-    assert state.counts["price"] == 8358
+    assert state.counts["price"] == 20423
     with Store.open(database_url) as store:
         assert len(store.history(provider=ACME)) == 2
     # With foreign keys on, recreating provider_run would have emptied these.
@@ -161,10 +161,10 @@ def test_an_upgrade_keeps_every_row_and_leaves_a_copy(database_url: str) -> None
     if report.backup is None:
         assert report.note == "no backup was made: on PostgreSQL, pg_dump is the way"
     else:
-        assert report.backup.name == "breakeven.db.before-0002"
+        assert report.backup.name == "breakeven.db.before-0003"
         with closing(sqlite3.connect(report.backup)) as copy:
-            assert copy.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
-            assert copy.execute("SELECT count(*) FROM price").fetchone() == (8358,)
+            assert copy.execute("SELECT version_num FROM alembic_version").fetchone() == ("0002",)
+            assert copy.execute("SELECT count(*) FROM price").fetchone() == (20423,)
 
 
 def test_an_upgrade_without_work_makes_no_copy(file: Path) -> None:
@@ -185,7 +185,7 @@ def test_an_upgrade_that_breaks_leaves_the_old_state(
     with pytest.raises(StoreError, match="would leave rows"):
         database.upgrade(f"sqlite:///{file}")
     with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0001",)
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0002",)
         assert "remark" not in str(connection.execute("SELECT sql FROM sqlite_master").fetchall())
 
 
@@ -209,7 +209,7 @@ def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
     for attempt in (database.ensure, database.upgrade, database.check, Store.open):
         with pytest.raises(StoreError) as caught:
             attempt(database_url)
-        assert "is at revision 0099, newer than this breakeven knows (0001); upgrade breakeven" in message(
+        assert "is at revision 0099, newer than this breakeven knows (0002); upgrade breakeven" in message(
             caught
         )
 
@@ -223,7 +223,7 @@ def test_a_copy_is_whole_also_while_others_write(file: Path, tmp_path: Path) -> 
         store.record(run(offer()))
         database.backup(url, tmp_path / "copy.db")
         store.record(run(offer(region="b")))
-    assert database.check(f"sqlite:///{tmp_path / 'copy.db'}").counts["price"] == 8357
+    assert database.check(f"sqlite:///{tmp_path / 'copy.db'}").counts["price"] == 20422
 
 
 def test_a_copy_never_overwrites(file: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_check_is_a_document(file: Path) -> None:
     document = json.loads(json.dumps(database.check(f"sqlite:///{file}").to_document()))
     assert document["schema"] == "breakeven.db/1"
     assert (document["database"], document["integrity"], document["is_ok"]) == (str(file), "ok", True)
-    assert document["counts"]["price"] == 8356
+    assert document["counts"]["price"] == 20421
 
 
 def test_the_location_never_shows_a_password() -> None:
@@ -432,3 +432,44 @@ def test_writers_that_read_first_wait_for_each_other(file: Path) -> None:
     assert errors == []
     with Store.open(f"sqlite:///{file}") as store:
         assert store.revision() == 1 + 3 * 25
+
+
+# --- from one revision to the next
+
+
+def test_an_old_database_is_upgraded_with_its_rows(new_url: str) -> None:
+    """0001 to 0002 on filled tables: reviews keep their word and gain a name, quotes are new."""
+    with transaction(engines.migrating_engine(find_target(_with_folder(new_url)))) as connection:
+        _migrate_to(connection, "0001")
+        for statement in (
+            "INSERT INTO source (url) VALUES ('https://acme.example/prices')",
+            "INSERT INTO series (offer_id, collector, provider, instance_type, gpu, gpu_raw, gpu_count, "
+            "region_key, tier, gpu_only) "
+            "VALUES ('abc', 'acme', 'acme', 'h100', 'H100 SXM', 'H100', 1, '', 'on_demand', false)",
+            "INSERT INTO price (series_id, source_id, origin, verdict, usd_per_hour, currency, "
+            "first_seen_at, last_seen_at, times_seen) VALUES (1, 1, 'refresh', 'rejected', 2690000, 'USD', "
+            "'2026-11-01 03:00:00', '2026-11-01 03:00:00', 1)",
+            "INSERT INTO review (price_id, decision, reason, decided_at) "
+            "VALUES (1, 'reject', 'cents', '2026-11-02 08:00:00')",
+        ):
+            connection.execute(text(statement))
+    report = database.upgrade(new_url)
+    assert (report.from_revision, report.to_revision) == ("0001", "0002")
+    assert database.check(new_url).is_ok
+    assert count(new_url, "review WHERE reason = 'cents' AND decided_by IS NULL") == 1
+    assert count(new_url, "price WHERE origin = 'refresh'") == 1
+    assert count(new_url, "quote") == 0
+
+
+def _with_folder(url: str) -> str:
+    path = find_target(url).path
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return url
+
+
+def _migrate_to(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(ROOT / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

@@ -201,7 +201,7 @@ def test_every_device_that_is_rented_is_known_by_its_own_name() -> None:
     rented = {DeviceClass.DATACENTER, DeviceClass.WORKSTATION, DeviceClass.CONSUMER, DeviceClass.CLOUD_ONLY}
     for name, gpu in all_gpus().items():
         if gpu.device_class in rented and gpu.exists:
-            assert identify(name).gpu is gpu, name
+            assert identify(name).gpu == gpu, name
 
 
 def test_no_alias_of_the_catalogue_is_taken_for_another_device() -> None:

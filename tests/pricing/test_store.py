@@ -497,7 +497,7 @@ def test_a_run_that_breaks_leaves_nothing_behind(store: Store, monkeypatch: pyte
         raise RuntimeError("pulled the plug")
 
     before = store.revision()
-    monkeypatch.setattr(writing, "_supersede_snapshot", broken)
+    monkeypatch.setattr(writing, "supersede_snapshot", broken)
     with pytest.raises(RuntimeError, match="pulled the plug"):
         store.record(run(offer()))
     assert store.history(provider=ACME) == []

@@ -1,0 +1,112 @@
+"""`prices accept` and `prices reject`: a person decides about a price, in force at once."""
+
+import argparse
+import getpass
+from typing import TYPE_CHECKING
+
+from dashboard import tables
+from dashboard.commands.base import Commands, Context, Output, UsageError
+
+if TYPE_CHECKING:
+    from pricing.reviewing import Review
+
+MAX_REASON = 500
+
+
+def register_under_prices(group: Commands) -> None:
+    """Add the two commands to the group `prices`."""
+    for name, run, text, more in (
+        (
+            "accept",
+            accept,
+            "take a price that is held back as verified",
+            "It counts from when it was first seen.",
+        ),
+        (
+            "reject",
+            reject,
+            "keep a price out of every plan as long as its provider shows it",
+            "A verified price that it had replaced is back.",
+        ),
+    ):
+        parser = group.add(
+            name,
+            run,
+            help=text,
+            example=f'breakeven prices {name} 3f9a1c20b7e4 --reason "seen on the page"',
+            more=more,
+        )
+        parser.add_argument(
+            "ids", metavar="ID", nargs="+", help="of the offer, as `prices rejected` lists it"
+        )
+        parser.add_argument(
+            "--reason", metavar="TEXT", required=True, help="why; kept with your name and the time"
+        )
+
+
+def accept(arguments: argparse.Namespace, context: Context) -> Output:
+    """Accept prices."""
+    return _decide("accept", arguments, context)
+
+
+def reject(arguments: argparse.Namespace, context: Context) -> Output:
+    """Reject prices."""
+    return _decide("reject", arguments, context)
+
+
+def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Output:
+    from dashboard.commands.storage import open_store
+    from pricing.reviewing import Decision
+
+    reason = " ".join(arguments.reason.split())
+    if not reason or len(reason) > MAX_REASON:
+        raise UsageError(f"--reason: {len(reason)} letters are not allowed; give 1 to {MAX_REASON}")
+    with open_store(context) as store:
+        reviews = [
+            store.decide(one, Decision(what), reason=reason, by=user_name(), now=context.clock())
+            for one in dict.fromkeys(arguments.ids)
+        ]
+        offers = [
+            offer
+            for review in reviews
+            for offer in store.history(offer_id=review.offer_id)
+            if offer.price_id == review.price_id
+        ]
+    never = sum(not offer.is_rankable for offer in offers)
+    return Output(
+        document={
+            "schema": "breakeven.review/1",
+            "reviews": [_document(review) for review in reviews],
+            "offers": [offer.to_document() for offer in offers],
+        },
+        text="\n".join(
+            f"{what}ed: {offer.provider} {offer.instance_type}, {tables.money(offer.usd_per_hour)} USD/h"
+            for offer in offers
+        ),
+        warnings=(
+            f"{tables.plural(never, 'price')} of them never stand in a plan: a slice, no known GPU, or parts "
+            "billed beside it",
+        )
+        if never and what == "accept"
+        else (),
+    )
+
+
+def user_name() -> str:
+    """Return who decides: the user of the operating system."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container with a bare number for a user
+        return "unknown"
+
+
+def _document(review: "Review") -> dict[str, object]:
+    return {
+        "decision": str(review.decision),
+        "id": review.offer_id,
+        "price_id": review.price_id,
+        "reason": review.reason,
+        "decided_at": f"{review.decided_at:%Y-%m-%dT%H:%M:%SZ}",
+        "decided_by": review.decided_by,
+        "replaced_price_id": review.replaced_price_id,
+    }

@@ -1,0 +1,168 @@
+"""Schedule, reviews, own prices and the state of the refresh, through the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pricing import runs
+from pricing.store import Store
+from tests.conftest import NOW, ROOT
+from tests.pricing.loopback import LoopbackServer
+from tests.pricing.samples import offer, run, waiting
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def store(database: Path) -> Any:
+    with Store.open(f"sqlite:///{database}") as store:
+        yield store
+
+
+def held(store: Store) -> str:
+    store.record(run(offer("2.69", at=NOW - DAY)))
+    one = waiting("10.76", at=NOW - timedelta(hours=1))
+    store.record(run(one))
+    return one.id
+
+
+def test_accepting_a_price_says_what_was_done(cli: Callable[..., Any], store: Store) -> None:
+    name = held(store)
+    ran = cli("prices", "accept", name, "--reason", "seen on the page", "--json")
+    assert ran.code == 0, ran.err
+    document = json.loads(ran.out)
+    assert document["schema"] == "breakeven.review/1"
+    (review,) = document["reviews"]
+    assert (review["decision"], review["id"], review["reason"]) == ("accept", name, "seen on the page")
+    assert review["decided_by"]
+    assert document["offers"][0]["verdict"] == "verified"
+    assert [one.usd_per_hour for one in store.current_offers(provider="acme")] == [Decimal("10.76")]
+
+
+def test_rejecting_needs_a_reason_and_a_known_price(cli: Callable[..., Any], store: Store) -> None:
+    name = held(store)
+    assert cli("prices", "reject", name).code == 2
+    assert cli("prices", "reject", name, "--reason", " ").code == 2
+    ran = cli("prices", "reject", "0000000000", "--reason", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert "unknown offer '0000000000'" in ran.err
+    ran = cli("prices", "reject", name, "--reason", "a term total")
+    assert (ran.code, ran.out) == (0, "rejected: acme h100.1x, 10.76 USD/h\n")
+
+
+def test_the_state_is_an_exit_code_and_a_document(cli: Callable[..., Any], store: Store) -> None:
+    ran = cli("prices", "status", "--check", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["healthy"] is False
+    started = f"{NOW - timedelta(hours=9):%Y-%m-%dT%H:%M:%SZ}"
+    for note in (runs.LAST_RUN, runs.LAST_GOOD_RUN):
+        store.note(note, {"started_at": started, "exit_code": 0})
+    ran = cli("prices", "status", "--check")
+    assert (ran.code, ran.out.startswith("healthy: refreshed 9.0 h ago")) == (0, True)
+    assert cli("prices", "status", "--check", "--max-age", "8").code == 1
+    document = json.loads(cli("prices", "status", "--json").out)
+    assert document["health"]["last_good_run"]["started_at"] == started
+
+
+def test_importing_own_prices(cli: Callable[..., Any], store: Store, tmp_path: Path) -> None:
+    ran = cli("import", "--template")
+    file = tmp_path / "own.csv"
+    file.write_text(ran.out, encoding="utf-8")
+    ran = cli("import", str(file), "--json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out) == {
+        "schema": "breakeven.import/1",
+        "sources": ["contract 4711", "quote 2026-118"],
+        "new": 1,
+        "changed": 0,
+        "unchanged": 0,
+        "ended": 0,
+        "quotes": 1,
+    }
+    assert [str(rate.status) for rate in store.rates(NOW, provider="acme-cloud")] == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"kind,provider,gpu,price\nrent,A,H1000,2\n", "row 2: unknown GPU 'H1000'"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b"", "holds no row"),
+    ],
+)
+def test_a_file_that_cannot_be_taken_is_one_line(
+    cli: Callable[..., Any], database: Path, tmp_path: Path, content: bytes, message: str
+) -> None:
+    file = tmp_path / "own.csv"
+    file.write_bytes(content)
+    ran = cli("import", str(file), "--source", "x")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--at", "25:00"), "--at: '25:00' is not a time such as 03:00"),
+        (("--timezone", "Europe/Berln"), "close matches: Europe/Berlin"),
+        (("--jitter", "-1"), "--jitter: -1 is not allowed"),
+    ],
+)
+def test_an_odd_schedule_is_refused(
+    cli: Callable[..., Any], database: Path, options: tuple[str, ...], message: str
+) -> None:
+    ran = cli("schedule", *options)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def process(*arguments: str, environ: dict[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "dashboard", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_schedule_catches_up_and_ends_on_sigterm(database: Path, shared: Path) -> None:
+    """A real process: all providers but the four of the server are refused at once on this machine."""
+    from pricing.registry import providers
+
+    served = ("runpod", "vastai", "vultr", "digitalocean")
+    with LoopbackServer() as server:
+        server.serve_payloads(shared / "data/prices/payloads", list(served))
+        nowhere = {f"BREAKEVEN_{name.upper()}_BASE_URL": "http://127.0.0.1:9" for name in providers()}
+        environ = {**nowhere, **server.environ(*served), "BREAKEVEN_DATABASE_URL": f"sqlite:///{database}"}
+        with process("schedule", "--json", environ=environ) as running:
+            assert running.stdout is not None
+            text = ""
+            while not text.rstrip().endswith("\n}"):  # the report of the run that was due
+                line = running.stdout.readline()
+                assert line, running.stderr.read() if running.stderr else ""
+                text += line
+            running.send_signal(signal.SIGTERM)
+            _, errors = running.communicate(timeout=60)
+    assert running.returncode == 0, errors
+    assert "ended" in errors
+    document = json.loads(text)
+    assert {part["provider"] for part in document["providers"] if part["status"] == "ok"} >= {
+        "vultr",
+        "vastai",
+    }
+    with Store.open(f"sqlite:///{database}") as store:
+        noted = store.noted(runs.LAST_GOOD_RUN)
+        assert noted is not None
+        assert noted["command"] == "breakeven schedule"
+        assert store.all_noted(runs.SCHEDULES) == {}

@@ -1,0 +1,73 @@
+"""One answer for a monitor: healthy, or why not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pricing.health import Health, health
+from pricing.memory import RunStatus
+from pricing.stored import ProviderStatus
+from tests.conftest import NOW
+
+
+def status(**changes: Any) -> ProviderStatus:
+    fields: dict[str, Any] = dict.fromkeys(ProviderStatus.__slots__, None)
+    fields |= dict.fromkeys(("verified", "stale", "quarantined", "rejected", "snapshot"), 0)
+    fields |= {"provider": "acme", "failures_since_success": 0, "last_run_problems": 0, "verified": 12}
+    return ProviderStatus(**(fields | changes))
+
+
+def noted(hours_ago: float, exit_code: int = 0) -> dict[str, Any]:
+    return {"started_at": f"{NOW - timedelta(hours=hours_ago):%Y-%m-%dT%H:%M:%SZ}", "exit_code": exit_code}
+
+
+def judged(good: float | None = 9, last: dict[str, Any] | None = None, **more: Any) -> Health:
+    good_run = None if good is None else noted(good)
+    statuses, schedules = more.pop("statuses", [status()]), more.pop("schedules", [])
+    return health(statuses, good_run, last or good_run, schedules, NOW, **more)
+
+
+def test_a_recent_run_is_healthy() -> None:
+    state = judged(schedules=[{"host": "a", "next_run_at": "2026-12-01T02:00:00Z"}])
+    assert state.is_healthy
+    assert state.line == "healthy: refreshed 9.0 h ago, 12 fresh prices, next run 2026-12-01T02:00:00Z"
+    document = state.to_document()
+    assert document["schema"] == "breakeven.health/1"
+    assert (document["healthy"], document["age_hours"]) == (True, 9.0)
+
+
+def test_no_run_so_far_is_not() -> None:
+    assert judged(None).line == (
+        "unhealthy: no run over all sources has succeeded yet; `breakeven schedule --once` makes one"
+    )
+
+
+@pytest.mark.parametrize(("hours", "healthy"), [(36, True), (36.1, False)])
+def test_a_missed_night_is_not(hours: float, healthy: bool) -> None:
+    assert judged(hours).is_healthy is healthy
+    assert judged(hours, max_age_hours=48).is_healthy
+
+
+def test_a_run_in_which_every_source_failed_is_not() -> None:
+    assert judged(9, noted(1, exit_code=3)).problems == [
+        "the last run of 2026-11-30T11:00:00Z brought nothing: every source failed"
+    ]
+
+
+def test_some_failed_sources_are_no_alarm() -> None:
+    assert judged(9, noted(1, exit_code=1)).is_healthy
+
+
+@pytest.mark.parametrize(("planned", "healthy"), [("11:01", True), ("10:59", False)])
+def test_a_scheduler_that_let_its_time_pass_is_not(planned: str, healthy: bool) -> None:
+    state = judged(schedules=[{"host": "a", "next_run_at": f"2026-11-30T{planned}:00Z"}])
+    assert state.is_healthy is healthy
+    assert healthy or "the scheduler on a planned a run for 2026-11-30T10:59:00Z" in state.line
+
+
+def test_a_source_that_fails_night_after_night_is_a_warning() -> None:
+    failing = status(failures_since_success=3, last_run_status=RunStatus.FAILED, last_run_reason="HTTP 403")
+    state = judged(statuses=[failing])
+    assert state.is_healthy
+    assert state.warnings == ["acme failed 3 times in a row: HTTP 403"]

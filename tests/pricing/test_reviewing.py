@@ -1,0 +1,127 @@
+"""What a person decides about a price, and what it does to plans at once and in later runs."""
+
+from decimal import Decimal
+
+import pytest
+
+from planner.errors import UnknownName
+from pricing.offer import Verdict
+from pricing.reviewing import Decision, Review
+from pricing.store import Store
+from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
+
+
+def decide(store: Store, what: str, offer_id: str | None = None, reason: str = "seen on the page") -> Review:
+    found = offer_id or offer().id
+    return store.decide(found, Decision(what), reason=reason, by="kim", now=MORNING + 2 * DAY)
+
+
+def prices(store: Store, day: int = 2) -> list[str]:
+    return [rate.usd_per_hour_text for rate in store.rates(MORNING + day * DAY, provider=ACME)]
+
+
+@pytest.fixture
+def doubted(store: Store) -> Store:
+    """A verified price of 2.69, and since the next day one of 10.76 in quarantine."""
+    store.record(run(offer("2.69")))
+    store.record(run(waiting("10.76", at=MORNING + DAY)))
+    return store
+
+
+def test_an_accepted_price_counts_at_once_and_from_when_it_was_first_seen(doubted: Store) -> None:
+    assert prices(doubted) == ["2.69"]
+    before = doubted.revision()
+    review = decide(doubted, "accept")
+    assert prices(doubted) == ["10.76"]
+    assert doubted.rejected() == []
+    assert doubted.revision() > before  # what pages hold is old now
+    old, new = doubted.history(provider=ACME)
+    assert (old.closed_at, old.closed_why, review.replaced_price_id) == (
+        MORNING + DAY,
+        "changed",
+        old.price_id,
+    )
+    assert new.reasons == (
+        "a jump of 300 % against its own last price",
+        "accepted by kim on 2026-12-02: seen on the page",
+    )
+    assert (new.verdict, new.first_seen_at) == (Verdict.VERIFIED, MORNING + DAY)
+
+
+def test_an_accepted_price_takes_the_place_of_the_bundled_ones(store: Store) -> None:
+    held = waiting("2.69", provider="runpod")
+    store.record(run(held, provider="runpod"))
+    assert len(store.rates(MORNING, provider="runpod")) > 20
+    decide(store, "accept", held.id)
+    assert [rate.usd_per_hour_text for rate in store.rates(MORNING, provider="runpod")] == ["2.69"]
+
+
+def test_a_rejected_price_is_held_back_and_the_verified_one_stays(doubted: Store) -> None:
+    decide(doubted, "reject", reason="a term total")
+    assert prices(doubted) == ["2.69"]
+    (held,) = doubted.rejected()
+    assert held.verdict == Verdict.REJECTED
+    assert held.reasons[-1] == "rejected by kim on 2026-12-02: a term total"
+    assert doubted.rates(MORNING + 2 * DAY, provider=ACME)[0].note is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.QUARANTINED, Verdict.VERIFIED])
+def test_a_rejection_holds_as_long_as_the_provider_shows_the_price(doubted: Store, verdict: Verdict) -> None:
+    decide(doubted, "reject")
+    for day in (3, 4):
+        doubted.record(run(offer("10.76", at=MORNING + day * DAY, verdict=verdict)))
+    assert prices(doubted, 4) == ["2.69"]
+    (held,) = doubted.rejected()
+    assert (held.usd_per_hour, held.seen_at) == (Decimal("10.76"), MORNING + 4 * DAY)
+
+
+def test_another_price_ends_a_rejection(doubted: Store) -> None:
+    decide(doubted, "reject")
+    doubted.record(run(offer("2.89", at=MORNING + 3 * DAY)))
+    assert prices(doubted, 3) == ["2.89"]
+    assert doubted.rejected() == []
+
+
+def test_rejecting_a_verified_price_brings_back_the_one_it_replaced(store: Store) -> None:
+    store.record(run(offer("2.69")))
+    store.record(run(offer("0.27", at=MORNING + DAY)))
+    review = decide(store, "reject", reason="cents lost")
+    assert prices(store) == ["2.69"]
+    (back,) = store.current_offers(provider=ACME)
+    assert (back.price_id, back.closed_at, back.seen_at) == (review.replaced_price_id, None, MORNING)
+
+
+def test_rejecting_the_only_price_leaves_none(store: Store) -> None:
+    store.record(run(offer("2.69")))
+    assert decide(store, "reject").replaced_price_id is None
+    assert prices(store) == []
+    assert decide(store, "accept").decision is Decision.ACCEPT
+    assert prices(store) == ["2.69"]
+
+
+def test_the_beginning_of_an_identifier_is_enough(doubted: Store) -> None:
+    assert decide(doubted, "accept", offer().id[:6].upper()).offer_id == offer().id
+
+
+@pytest.mark.parametrize(
+    ("what", "offer_id", "message"),
+    [
+        ("accept", "nothing-like-it", "unknown offer 'nothing-like-it'"),
+        ("accept", "abc", "unknown offer 'abc'"),  # too short for a beginning
+    ],
+)
+def test_an_unknown_offer_is_refused(doubted: Store, what: str, offer_id: str, message: str) -> None:
+    with pytest.raises(UnknownName, match=message):
+        decide(doubted, what, offer_id)
+
+
+def test_an_almost_right_identifier_is_answered_with_the_close_one(doubted: Store) -> None:
+    name = offer().id
+    with pytest.raises(UnknownName, match=f"close matches: {name}"):
+        decide(doubted, "accept", name[:-1] + ("0" if name[-1] != "0" else "1"))
+
+
+def test_what_is_decided_already_is_said(doubted: Store) -> None:
+    decide(doubted, "accept")
+    with pytest.raises(UnknownName, match="which is verified already"):
+        decide(doubted, "accept")

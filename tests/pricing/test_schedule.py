@@ -1,0 +1,162 @@
+"""The nightly refresh: when it is due, what is planned, how it ends. No test waits for a clock."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from apscheduler.events import EVENT_JOB_ERROR, EVENT_SCHEDULER_STARTED
+
+from pricing import runs
+from pricing.schedule import Nightly, Timetable, is_due, last_good_run
+from pricing.store import Store
+
+BERLIN = Timetable(at=time(3), zone=ZoneInfo("Europe/Berlin"), jitter_s=0)
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+WAIT_S = 20.0
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[Store]:
+    with Store.open(f"sqlite:///{file}") as store:  # a file: two threads use it, as in production
+        yield store
+
+
+def good_run(store: Store, at: datetime) -> None:
+    store.note(runs.LAST_GOOD_RUN, {"started_at": f"{at:%Y-%m-%dT%H:%M:%SZ}"})
+
+
+@pytest.mark.parametrize(
+    ("now", "planned"),
+    [
+        ("2026-11-30T12:00", "2026-12-01T02:00"),  # winter: UTC + 1
+        ("2026-11-30T01:59", "2026-11-30T02:00"),
+        ("2026-07-01T12:00", "2026-07-02T01:00"),  # summer: UTC + 2
+        ("2026-03-28T12:00", "2026-03-29T01:00"),  # the clocks go forward in that night, from 2 to 3
+        ("2026-10-24T12:00", "2026-10-25T02:00"),  # and back, from 3 to 2
+    ],
+)
+def test_the_hour_is_that_of_the_zone(now: str, planned: str) -> None:
+    found = BERLIN.next_after(datetime.fromisoformat(f"{now}+00:00"))
+    assert f"{found:%Y-%m-%dT%H:%M}" == planned
+
+
+@pytest.mark.parametrize(
+    ("hours", "due"), [(None, True), (0, False), (23, False), (24, False), (24.1, True), (500, True)]
+)
+def test_a_run_is_due_where_a_night_was_missed(hours: float | None, due: bool) -> None:
+    last = None if hours is None else NOON - timedelta(hours=hours)
+    assert is_due(last, NOON) is due
+
+
+class Served:
+    """A schedule that serves in the test's own thread, as signals need, and is stopped from another."""
+
+    def __init__(self, store: Store, job: Callable[[], None]) -> None:
+        self.told: list[str] = []
+        self.started = threading.Event()
+        self.nightly = Nightly(store, BERLIN, job, lambda: NOON, self.told.append)
+        self.on(EVENT_SCHEDULER_STARTED, lambda event: self.started.set())
+
+    def on(self, event: int, react: Callable[[Any], None]) -> None:
+        self.nightly._scheduler.add_listener(react, event)
+
+    def until(self, happened: threading.Event, grace_s: float = WAIT_S) -> bool:
+        def stop() -> None:
+            happened.wait(WAIT_S)
+            self.nightly.stop()
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        try:
+            return self.nightly.serve(grace_s)
+        finally:
+            stopper.join()
+            assert happened.is_set()
+
+
+def test_what_was_missed_is_caught_up_at_the_start(store: Store) -> None:
+    good_run(store, NOON - timedelta(days=3))
+    ran = threading.Event()
+    assert Served(store, ran.set).until(ran)
+
+
+def test_without_a_run_so_far_the_first_is_at_once(store: Store) -> None:
+    ran = threading.Event()
+    assert Served(store, ran.set).until(ran)
+
+
+def test_a_recent_run_is_not_repeated_at_the_start(store: Store) -> None:
+    good_run(store, NOON - timedelta(hours=10))
+    ran = threading.Event()
+    served = Served(store, ran.set)
+    served.until(served.started)
+    assert not ran.is_set()
+
+
+def test_what_another_machine_has_just_done_is_not_done_again(store: Store) -> None:
+    ran: list[int] = []
+    nightly = Nightly(store, BERLIN, lambda: ran.append(1), lambda: NOON, lambda text: None)
+    good_run(store, NOON - timedelta(minutes=5))
+    nightly._run()
+    assert ran == []
+    good_run(store, NOON - timedelta(hours=20))
+    nightly._run()
+    assert ran == [1]
+
+
+def test_the_plan_is_noted_while_the_schedule_runs(store: Store) -> None:
+    good_run(store, NOON - timedelta(hours=10))
+    noted: list[dict[str, Any]] = []
+    looked = threading.Event()
+    served = Served(store, lambda: None)
+
+    def look(event: object) -> None:
+        noted.extend(dict(plan) for plan in store.all_noted(runs.SCHEDULES).values())
+        looked.set()
+
+    served.on(EVENT_SCHEDULER_STARTED, look)
+    served.until(looked)
+    assert [(plan["at"], plan["timezone"]) for plan in noted] == [("03:00", "Europe/Berlin")]
+    assert noted[0]["next_run_at"].endswith(("T02:00:00Z", "T01:00:00Z"))
+    assert store.all_noted(runs.SCHEDULES) == {}
+
+
+def test_a_run_that_hangs_is_abandoned_when_told_to_end(store: Store) -> None:
+    begun, let_go = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        let_go.wait(WAIT_S)
+
+    served = Served(store, hang)
+    try:
+        assert served.until(begun, grace_s=0.05) is False
+    finally:
+        let_go.set()
+
+
+def test_a_fault_of_the_job_is_told_and_the_schedule_goes_on(store: Store) -> None:
+    def fault() -> None:
+        raise ZeroDivisionError("division by zero")
+
+    told = threading.Event()
+    served = Served(store, fault)
+    served.on(EVENT_JOB_ERROR, lambda event: told.set())
+    served.until(told)
+    assert served.told == ["the run failed: ZeroDivisionError: division by zero"]
+
+
+def test_runs_never_overlap_and_wait_for_a_sleeping_machine(store: Store) -> None:
+    defaults = Nightly(store, BERLIN, lambda: None, lambda: NOON, print)._scheduler._job_defaults
+    assert (defaults["coalesce"], defaults["max_instances"]) == (True, 1)
+    assert defaults["misfire_grace_time"] == 6 * 3600
+
+
+def test_the_last_good_run_is_read_from_the_store(store: Store) -> None:
+    assert last_good_run(store) is None
+    good_run(store, NOON)
+    assert last_good_run(store) == NOON
