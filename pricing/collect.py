@@ -199,22 +199,18 @@ def _settle(
     market: Market,
     seconds: float,
 ) -> ProviderReport:
-    """Judge and store what one provider brought; a database that fails here fails this provider only."""
+    """Judge and store what one provider brought; whatever goes wrong here fails this provider only."""
     try:
         known = known_of(provider, store) if result.offers else []
         offers = judge(result.offers, known, market, fx)
         problems = (*result.problems, *_stale_pages(result, store))
         stored = store.record(replace(result, offers=offers, problems=problems))
     except StoreError as error:
-        reason = f"not stored: {error}"
-        return ProviderReport(
-            provider=provider.name,
-            title=provider.title,
-            status=RunStatus.FAILED,
-            reason=reason,
-            offers=len(result.offers),
-            seconds=seconds,
-        )
+        return _unsettled(provider, result, store, f"not stored: {error}", seconds)
+    except Exception as error:  # the guard of a run: one odd offer must not stop the others
+        logger.debug("%s: a fault in judging its offers", provider.name, exc_info=True)
+        reason = f"not judged, a fault: {type(error).__name__}: {error}"
+        return _unsettled(provider, result, store, _one_line(reason, Keys()), seconds)
     verdicts = Counter(offer.verdict for offer in offers)
     known_ids = {price.series_id for price in known}
     new = len({offer.id for offer in offers} - known_ids)
@@ -234,6 +230,24 @@ def _settle(
         closed=stored.closed,
         seconds=seconds,
         notes=stored.notes,
+    )
+
+
+def _unsettled(
+    provider: Provider, result: ProviderResult, store: Shelf, reason: str, seconds: float
+) -> ProviderReport:
+    """Note, where the database still can, that nothing of this result was kept, and report it as failed."""
+    try:
+        store.record(replace(result, status=RunStatus.FAILED, reason=reason, offers=(), page_digests={}))
+    except StoreError:
+        logger.warning("%s: that it failed could not be noted", provider.name)
+    return ProviderReport(
+        provider=provider.name,
+        title=provider.title,
+        status=RunStatus.FAILED,
+        reason=reason,
+        offers=len(result.offers),
+        seconds=seconds,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, StaticPool
 
@@ -157,6 +157,8 @@ def store_errors(target: Target, timeout_s: float = TIMEOUT_S) -> Iterator[None]
         yield
     except DBAPIError as error:
         raise StoreError(_explain(str(error.orig), target, timeout_s)) from error
+    except StatementError as error:  # a value that no column holds
+        raise StoreError(f"database {target.label}: cannot store this ({error.orig})") from error
     except PoolTimeout as error:
         raise StoreError(f"database {target.label}: too many questions at once; try again") from error
     except sqlite3.Error as error:

@@ -99,5 +99,7 @@ def _middle(prices: list[KnownPrice], min_sellers: int) -> tuple[float, int] | N
 
 
 def dollars(amount: float | Decimal) -> str:
-    """Write a price for people, to the cent, or finer where it is small."""
+    """Write a price for people, to the cent, finer where it is small, short where it is absurd."""
+    if amount >= 1e6:
+        return f"{amount:.3g}"
     return f"{amount:.2f}" if amount >= 1 else f"{amount:.3g}"

@@ -144,13 +144,13 @@ def _exchanged(offers: Iterable[Offer], memory: Memory) -> frozenset[int]:
             continue
         if not is_same(offer.usd_per_hour, known.usd_per_hour):
             changed.append((offer, known.usd_per_hour))
-    before: dict[int, set[tuple[object, ...]]] = defaultdict(set)
+    before: dict[float, set[tuple[object, ...]]] = defaultdict(set)
     for offer, price in changed:
-        before[round(price * 1e6)].add(_product(offer))
+        before[round(price, 6)].add(_product(offer))
     found = [
         id(offer)
         for offer, _ in changed
-        if before.get(round(float(offer.usd_per_hour) * 1e6), set()) - {_product(offer)}
+        if before.get(round(float(offer.usd_per_hour), 6), set()) - {_product(offer)}
     ]
     is_pattern = len(found) >= 2 and len(found) * 3 >= len(changed)
     return frozenset(found) if is_pattern else frozenset()

@@ -10,6 +10,7 @@ import pytest
 
 from planner.currencies import FxRate, usd_per_unit
 from planner.gpus import DeviceClass, all_gpus, gpu_aliases
+from pricing.columns import to_micros
 from pricing.errors import NormaliseError
 from pricing.naming import identify
 from pricing.normalise import normalise
@@ -305,6 +306,20 @@ def test_the_bundled_rates_convert_too() -> None:
 def test_a_currency_without_a_rate_is_an_error() -> None:
     with pytest.raises(NormaliseError, match="'EUR'"):
         offer(currency="EUR")
+
+
+@pytest.mark.parametrize("price", ["1e13", "1e308", "1e999999", "-1e13"])
+@pytest.mark.parametrize("field", ["price_per_hour", "price_per_month_cap"])
+@pytest.mark.parametrize("currency", ["USD", "EUR"])
+def test_what_no_column_can_hold_is_an_error(price: str, field: str, currency: str) -> None:
+    one = raw(currency=currency, **{field: Decimal(price)})
+    with pytest.raises(NormaliseError, match="USD is no price of a machine: more than can be stored"):
+        normalise(one, provider="acme", source_url=URL, seen_at=SEEN, fx={"EUR": usd_per_unit("EUR")})
+
+
+def test_the_largest_amount_that_is_let_through_can_be_stored() -> None:
+    largest = offer(price_per_hour=Decimal(2**63 - 1).scaleb(-6)).usd_per_hour
+    assert to_micros(largest) == 2**63 - 1
 
 
 def test_a_witness_speaks_of_another_cloud() -> None:

@@ -54,6 +54,13 @@ def test_the_order_of_the_offers_is_kept() -> None:
     assert [one.verdict for one in found] == [Verdict.VERIFIED, Verdict.VERIFIED, Verdict.REJECTED]
 
 
+@pytest.mark.parametrize("price", ["1e15", "1e308", "1e400", "NaN", "Infinity", "-1", "1e-400"])
+def test_no_price_however_absurd_keeps_the_others_from_being_judged(price: str) -> None:
+    wrong, right = judge([offer(price), offer("24.00", gpu_count=8)], [*MARKET, *OWN])
+    assert (wrong.verdict, right.verdict) == (Verdict.REJECTED, Verdict.VERIFIED)
+    assert all(len(reason) < 120 for reason in wrong.reasons)
+
+
 def test_no_offers_no_verdicts() -> None:
     assert judge([]) == []
 
