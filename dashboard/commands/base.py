@@ -49,11 +49,24 @@ class Output:
             raise ValueError("every document carries its schema")
 
 
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help whose commands and options stand beside their explanations, longer names too."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"max_help_position": 30, **settings})
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Make room for a list of commands, which stands two columns further in than argparse reckons."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line and name close matches."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", HelpText)
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)
 

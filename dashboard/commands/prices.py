@@ -164,7 +164,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
                 tables.shortened(offer.region, 18),
                 str(offer.tier),
                 tables.money(offer.usd_per_hour),
-                "current" if offer.closed_at is None else offer.closed_why,
+                _state_then(offer),
             )
             for offer in shown
         ]
@@ -269,6 +269,13 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
             or _listing(headers, offers, rows, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10), arguments.limit is None)
         ),
     )
+
+
+def _state_then(offer: "StoredOffer") -> str:
+    """Say why a price ended or that it is current; one that never counted says so first."""
+    if offer.verdict == "verified":
+        return offer.closed_why or "current"
+    return ", ".join(word for word in (str(offer.verdict), offer.closed_why) if word)
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
