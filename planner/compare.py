@@ -161,7 +161,7 @@ def plan(
 
     market = read_market(scenario, rates, gpus, gpu, assumptions)
     shop = read_shop(scenario, gpus, gpu, own, assumptions, quotes)
-    to_recommend = candidates_to_buy(assumptions)
+    to_recommend = candidates_to_buy(assumptions, scenario.as_of)
     fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
 
     rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
@@ -189,6 +189,7 @@ def plan(
             cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
             assumptions,
             scenario.min_tokens_per_s_per_user,
+            scenario.as_of,
         ),
         notes=(*naming, *remarks(scenario, options, assumptions, money, measured), *tariff_notes),
         money=money,

@@ -322,6 +322,15 @@ def _break_even(
             source=assumptions.source("resale_floor"),
             is_estimate=True,
         )
+    else:
+        yield Figure(
+            name="break-even",
+            value=None,
+            unit="months",
+            formula="price / (rent - running cost)",
+            numbers="no rental is known that meets the same limits, so there is nothing to compare with",
+            source='docs/methodology.md, "Break-even"',
+        )
     if hourly is not None and hourly.usd_per_hour is not None:
         rent = float(hourly.usd_per_hour) * hourly.replicas
         yield Figure(

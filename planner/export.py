@@ -70,6 +70,7 @@ OPTION_COLUMNS: tuple[Column, ...] = (
     Column("energy_usd_per_month", float),
     Column("break_even_months", float),
     Column("break_even_hours_per_day", float),
+    Column("break_even_against", str),
     Column("price_seen_at", str),
     Column("price_status", str),
     Column("price_witnesses", int),

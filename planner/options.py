@@ -132,6 +132,11 @@ class Option:
         )
 
     @property
+    def offer_text(self) -> str:
+        """Machine, provider and tier of a rental in a few words."""
+        return ", ".join(part for part in (f"{self.name} from {self.provider}", self.tier) if part)
+
+    @property
     def is_spot(self) -> bool:
         """Whether it may be taken away at any time."""
         return self.tier == Tier.SPOT
@@ -140,6 +145,11 @@ class Option:
     def is_reserved(self) -> bool:
         """Whether it is paid for the whole month, used or not."""
         return self.tier in RESERVED_TIERS
+
+    @property
+    def compared_with(self) -> "Option | None":
+        """The rental that a purchase is compared with; None: there is none, so nothing says when it pays."""
+        return self.basis.against if isinstance(self.basis, BuyBasis) else None
 
     @property
     def is_current(self) -> bool:
@@ -185,6 +195,7 @@ class Option:
             "break_even_months": self.break_even_months,
             "break_even_hours_per_day": self.break_even_hours_per_day,
             "deploy_url": self.deploy_url,
+            "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
         }
 
 

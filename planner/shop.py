@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from functools import cache
 
@@ -56,6 +57,7 @@ class Shop:
     never_sold: list[str] = field(default_factory=list)
     cloud_only: list[str] = field(default_factory=list)
     without_power: list[str] = field(default_factory=list)
+    as_of: date | None = None  # prices as they stood then; None: now
 
 
 def housing_of(gpu: Gpu, what: str | None = None) -> Housing:
@@ -83,23 +85,24 @@ def read_shop(
     Return what could be bought: every device with a known price, in the numbers that make sense.
 
     Args:
-        scenario: Its filter of GPUs per machine.
+        scenario: Its filter of GPUs per machine, and the day whose prices count.
         gpus: The catalogue.
         gpu: Canonical name of the one device that is asked for, or None.
         own: Hardware that is there already.
         assumptions: A price or power that was set.
         quotes: Own quotes: they go before the prices of the catalogue.
     """
-    shop = Shop()
+    day = scenario.as_of
+    shop = Shop(as_of=day)
     if own is not None:
         device = gpus[own[0]]
         shop.candidates.append(
             Candidate(gpu=device, housing=housing_of(device), purchase=None, counts=(own[1],), is_own=True)
         )
     is_price_set = assumptions.is_set("purchase_usd")
-    oldest = newest_purchase_year() - assumptions["max_purchase_age_years"]
+    oldest = newest_purchase_year(day) - assumptions["max_purchase_age_years"]
     for device in gpus.values() if gpu is None else [gpus[gpu]]:
-        purchase = quoted_purchase(device.name, quotes) or _purchase(device.name)
+        purchase = quoted_purchase(device.name, quotes, day) or _purchase(device.name, day)
         if not device.exists:
             shop.never_sold.append(device.name)
         elif device.device_class is DeviceClass.CLOUD_ONLY:
@@ -128,9 +131,10 @@ def read_shop(
 
 
 @cache
-def newest_purchase_year() -> float:
-    """Return the time of the newest purchase price known, from which others are aged. [years]"""
-    return max(_year(point.as_of) for point in all_purchase_points())
+def newest_purchase_year(known_by: date | None = None) -> float:
+    """Return the time of the newest purchase price known on a day, from which others are aged. [years]"""
+    known = (point for point in all_purchase_points() if point.is_known_by(known_by))
+    return max((_year(point.as_of) for point in known), default=0.0)
 
 
 def _year(as_of: str | None) -> float:
@@ -143,10 +147,10 @@ def _year(as_of: str | None) -> float:
     return int(year) + (month - 1) / MONTHS_PER_YEAR
 
 
-def _purchase(gpu: str) -> Purchase | None:
+def _purchase(gpu: str, known_by: date | None) -> Purchase | None:
     """Return what a device costs: new, else refurbished, else used."""
     conditions = ("new", "refurbished", "used")
-    found = (default_purchase(gpu, condition) for condition in conditions)
+    found = (default_purchase(gpu, condition, known_by) for condition in conditions)
     return next((purchase for purchase in found if purchase is not None), None)
 
 
@@ -195,8 +199,9 @@ def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) ->
 
 def not_sold(shop: Shop) -> list[Excluded]:
     """Say which devices cannot be bought, by reason."""
+    then = "" if shop.as_of is None else f" of {shop.as_of} or before"
     reasons = (
-        (shop.without_price, "no purchase price is known"),
+        (shop.without_price, f"no purchase price{then} is known"),
         (
             [f"{name} ({day})" for name, day in shop.old_price.items()],
             "the newest purchase price known is too old; --set max_purchase_age_years=6 takes more",

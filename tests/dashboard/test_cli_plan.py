@@ -71,6 +71,24 @@ def test_the_text_starts_with_the_verdict_and_marks_estimates(cli, database):
     assert "Left out (" in text
 
 
+def test_the_text_tells_never_from_nothing_to_compare_with(cli, database):
+    def bought(*options):
+        rows = cli("plan", MODEL, "--gpu", "B200", *options).out.split("\n\n")[1].splitlines()
+        (row,) = (row for row in rows if " buy " in row)
+        return row
+
+    assert "  no rental to compare  " in bought("--provider", "hotaisle")
+    assert "  never  " in bought("--hours-per-day", 0.5)
+    assert " months  " in bought("--hours-per-day", 24)
+
+
+def test_a_past_day_counts_for_purchases_and_apis_too(cli, database):
+    document = cli("plan", MODEL, "--as-of", "2025-12-31", "--json").document
+    kinds = {option["kind"] for option in document["options"]}
+    assert kinds == {"rent", "buy"}
+    assert all(option["price"]["seen_at"][:10] <= "2025-12-31" for option in document["options"])
+
+
 def test_a_plan_loads_none_of_the_heavy_libraries(database):
     code = (
         "import sys; from dashboard.cli import main\n"

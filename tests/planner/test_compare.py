@@ -26,7 +26,7 @@ OPTION_KEYS = [
     "tokens_per_month", "decode_tokens_per_s", "aggregate_tokens_per_s", "speed_low", "speed_high",
     "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w",
     "energy_usd_per_month", "break_even_months",
-    "break_even_hours_per_day", "deploy_url",
+    "break_even_hours_per_day", "deploy_url", "break_even_against",
 ]  # fmt: skip
 
 
@@ -163,6 +163,37 @@ def test_what_the_caller_left_out_is_listed_too() -> None:
 
     left_out = [Excluded(what="12 offers", why="a slice of a GPU")]
     assert left_out[0] in plan(Scenario(model=CODER), [rate()], left_out=left_out).excluded
+
+
+@pytest.mark.parametrize("day", ["2024-01-01", "2025-06-15", "2026-03-31", "2026-11-04"])
+def test_a_plan_of_a_past_day_uses_no_price_that_was_not_known_then(day: str) -> None:
+    found = plan_of([rate(seen_at=datetime(2023, 1, 1, tzinfo=UTC))], as_of=day)
+    dates = [option.price.seen_at[: len(day)] for option in found.options if option.price.seen_at]
+    choices = [choice for choice in found.recommended.to_document().values() if choice]
+    dates += [choice["as_of"] for choice in choices if choice["as_of"]]  # type: ignore[index]
+    assert dates
+    assert all(date <= day for date in dates)
+    whys = {entry.why for entry in found.excluded}
+    assert f"no purchase price of {day} or before is known" in whys
+
+
+def test_a_plan_of_today_is_the_plan_of_now() -> None:
+    now = plan_of(seed_rates()).to_document()
+    today = plan_of(seed_rates(), as_of="2026-11-30").to_document()
+    assert today["options"] == now["options"]
+    assert today["recommended"] == now["recommended"]
+
+
+def test_what_never_pays_is_told_from_what_cannot_be_compared() -> None:
+    (never,) = (option for option in plan_of([rate(usd_per_hour="0.10")], gpu="B200", gpus=2).options
+                if option.kind is Kind.BUY)  # fmt: skip
+    assert never.break_even_months is None
+    assert never.to_document()["break_even_against"] == "2x B200 from runpod, on_demand"
+    alone = plan_of([], gpu="B200", gpus=2)
+    place = next(n for n, option in enumerate(alone.options, 1) if option.kind is Kind.BUY)
+    assert alone.options[place - 1].to_document()["break_even_against"] is None
+    (figure,) = (figure for figure in alone.explain(place).figures if figure.name == "break-even")
+    assert (figure.value, "nothing to compare with" in figure.numbers) == (None, True)
 
 
 def test_presence_says_so_and_a_demand_says_the_peak() -> None:
