@@ -20,12 +20,21 @@ from pricing.provider import Keys, Provider, ProviderClass
 from pricing.registry import find_provider, kinds, providers
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
-from pricing.verify import verify
+from pricing.verify import is_first_sight, verify
 
 if TYPE_CHECKING:
     from pricing.writing import RecordReport
 
-__all__ = ["ProviderReport", "RunReport", "Shelf", "judge", "known_of", "refresh", "source_names"]
+__all__ = [
+    "ProviderReport",
+    "RunReport",
+    "Shelf",
+    "judge",
+    "known_of",
+    "refresh",
+    "source_names",
+    "why_unverified",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -145,6 +154,25 @@ def judge(
     return tuple(verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit))
 
 
+def why_unverified(offers: Sequence[Offer]) -> str | None:
+    """
+    Return why a run that brought offers and verified none has failed; None where it has not.
+
+    Its offers are kept for review and to be confirmed, nothing is closed, earlier prices stand. Where most of
+    them are seen for the first time nothing can be verified yet: that is no failure.
+    """
+    if not offers or any(offer.verdict is Verdict.VERIFIED for offer in offers):
+        return None
+    rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
+    if 2 * sum(is_first_sight(offer) for offer in offers) > len(offers):
+        return None
+    why, number = Counter(offer.reasons[0] for offer in offers if offer.reasons).most_common(1)[0]
+    return (
+        f"none of {len(offers)} prices could be verified ({rejected} rejected), so earlier ones stand; "
+        f"of {number}: {why}"
+    )
+
+
 def known_of(provider: Provider, store: Shelf) -> list[KnownPrice]:
     """Return what new prices of a source are compared with; those of a witness stand for themselves."""
     if provider.kind is ProviderClass.WITNESS:
@@ -204,7 +232,11 @@ def _settle(
         known = known_of(provider, store) if result.offers else []
         offers = judge(result.offers, known, market, fx)
         problems = (*result.problems, *_stale_pages(result, store))
-        stored = store.record(replace(result, offers=offers, problems=problems))
+        result = replace(result, offers=offers, problems=problems)
+        doubt = why_unverified(offers)
+        if doubt is not None and result.status is RunStatus.OK:
+            result = replace(result, status=RunStatus.FAILED, reason=doubt)
+        stored = store.record(result)
     except StoreError as error:
         return _unsettled(provider, result, store, f"not stored: {error}", seconds)
     except Exception as error:  # the guard of a run: one odd offer must not stop the others

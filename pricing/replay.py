@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from planner.currencies import FxRate, all_currencies
-from pricing.collect import Shelf, judge, known_of
+from pricing.collect import Shelf, judge, known_of, why_unverified
 from pricing.errors import PricingError
 from pricing.gather import read
 from pricing.market import Market
@@ -35,6 +35,7 @@ class Replay:
     offers: tuple[Offer, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    reason: str | None = None  # why what was stored counts as a failed run
 
 
 def replay(
@@ -69,12 +70,13 @@ def replay(
     market = Market(store.known_prices(), kinds())
     offers = judge(found.offers, known_of(provider, store), market, rates)
     notes: tuple[str, ...] = ()
+    reason = None if is_dry_run else why_unverified(offers)
     if not is_dry_run:
         stored = store.record(
             ProviderResult(
                 provider=provider.name,
-                status=RunStatus.OK,
-                reason=None,
+                status=RunStatus.OK if reason is None else RunStatus.FAILED,
+                reason=reason,
                 offers=offers,
                 problems=tuple(found.problems),
                 page_digests=found.page_digests,
@@ -85,7 +87,12 @@ def replay(
         )
         notes = stored.notes
     return Replay(
-        provider=provider.name, pages=origins, offers=offers, problems=tuple(found.problems), notes=notes
+        provider=provider.name,
+        pages=origins,
+        offers=offers,
+        problems=tuple(found.problems),
+        notes=notes,
+        reason=reason,
     )
 
 

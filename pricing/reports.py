@@ -57,11 +57,12 @@ class RunReport:
 
     @property
     def exit_code(self) -> int:
-        """0 all done or skipped, 1 some failed, 3 all failed that were asked."""
+        """0 all done or skipped, 1 some failed, 3 all failed that were asked, and brought nothing to review."""
         statuses = Counter(report.status for report in self.providers)
         if not statuses[RunStatus.FAILED]:
             return 0
-        return 1 if statuses[RunStatus.OK] else 3
+        is_any_kept = any(report.quarantined or report.rejected for report in self.providers)
+        return 1 if statuses[RunStatus.OK] or is_any_kept else 3
 
     def to_document(self) -> Mapping[str, object]:
         """Return the run as `breakeven.refresh/1`."""

@@ -68,6 +68,7 @@ WITNESS_SHARE = 0.15
 SEEN_SHARE_MARKETPLACE = 0.2
 # Earlier prices within this tell which offers changed, and which took over the price of another.
 LATELY = timedelta(days=14)
+_TO_BE_SEEN_AGAIN = "waits to be seen again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +326,12 @@ def first_sight(offer: Offer, case: Case) -> str | None:
     """What nobody has seen before waits to be seen again."""
     if case.memory.nearest(offer) is not None:
         return None
-    return f"first {offer.tier} price of this provider for this GPU: waits to be seen again"
+    return f"first {offer.tier} price of this provider for this GPU: {_TO_BE_SEEN_AGAIN}"
+
+
+def is_first_sight(offer: Offer) -> bool:
+    """Whether a judged offer waits for nothing but to be seen again."""
+    return len(offer.reasons) == 1 and offer.reasons[0].endswith(_TO_BE_SEEN_AGAIN)
 
 
 # -- words and keys -----------------------------------------------------------------------------------

@@ -16,9 +16,19 @@ from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
 from pricing.recall import Memory, is_same
 from pricing.regions import region_key
-from pricing.rules import LATELY, RULES, Case, Rule, instance_key, is_plausible, machine_key, told_key
+from pricing.rules import (
+    LATELY,
+    RULES,
+    Case,
+    Rule,
+    instance_key,
+    is_first_sight,
+    is_plausible,
+    machine_key,
+    told_key,
+)
 
-__all__ = ["RULES", "Rule", "is_plausible", "verify"]
+__all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify"]
 
 
 def verify(

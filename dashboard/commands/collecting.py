@@ -146,7 +146,8 @@ def replay_files(arguments: argparse.Namespace, context: Context) -> Output:
             ],
         },
         text=lambda: _text(found, is_dry_run=arguments.dry_run),
-        warnings=found.notes,
+        warnings=(*found.notes, *([found.reason] if found.reason else ())),
+        exit_code=1 if found.reason else 0,
     )
 
 

@@ -209,6 +209,11 @@ class LoopbackServer:
         wanted.answers.append(answer or whole)
         self._routes.append(wanted)
 
+    def replace(self, path: str, body: object, *, method: str = "GET") -> None:
+        """Let a route give this from now on."""
+        self._routes = [route for route in self._routes if (route.method, route.path) != (method, path)]
+        self.add(path, body, method=method)
+
     def serve_payloads(self, folder: Path, names: Iterable[str] = tuple(PAYLOADS)) -> None:
         """Serve the collected payloads of these providers, each under its prefix."""
         for name in names:
