@@ -57,7 +57,7 @@ class RunReport:
 
     @property
     def exit_code(self) -> int:
-        """0 all done or skipped, 1 some failed, 3 all failed that were asked, and brought nothing to review."""
+        """0 all done or skipped, 1 some failed, 3 all that were asked, with nothing to review."""
         statuses = Counter(report.status for report in self.providers)
         if not statuses[RunStatus.FAILED]:
             return 0
