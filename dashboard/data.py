@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import tables
-from dashboard.state import permalink
+from dashboard.state import DEFAULT_GPU, permalink
 from planner.assumptions import Owner, all_assumptions
 from planner.compare import Plan
 from planner.compare import plan as make_plan
@@ -43,8 +43,6 @@ from pricing.stored import ProviderStatus, StoredOffer
 if TYPE_CHECKING:
     from dashboard.charts import Cell, Dot
 
-# Where no device is chosen, the size page starts from the one that most pages about sizing use.
-DEFAULT_GPU = "H100 SXM"
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented

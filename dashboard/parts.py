@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import state
-from dashboard.state import Field, Kind
+from dashboard import address, state
+from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
 from planner.errors import PlannerError
 from planner.scenario import Scenario
 from pricing.errors import PricingError
@@ -29,9 +29,7 @@ log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
-_ASKED = "_asked"
 _TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
-_COMPLAINTS = "_complaints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +58,43 @@ def note(text: str) -> str:
     return _COMMAND.sub(r"`\1`", plain(text))
 
 
-def open_frame(open_fields: Sequence[str]) -> Frame:
+def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) -> Frame:
     """
-    Draw the inputs and read the question; stop with one line where it cannot be asked.
+    Draw the way to the other pages and the inputs, and read the question; stop where it cannot be asked.
 
-    Every field is drawn on every page, most of them folded: only a drawn widget keeps its place in the
-    address.
+    Every field is drawn on every page, most of them folded: the question is the same everywhere.
 
     Args:
+        page: Name of the page.
         open_fields: Names of the fields that are not folded on this page.
+        pages: All pages by name.
     """
+    ways = st.container(horizontal=True, gap="small", key="pages")
     head, messages = st.container(), st.container()  # the sentence first, whatever else there is to say
     session = st.session_state
-    _read_address_once()
+    address.read(page)
     with st.container(key="inputs"):
         _draw_inputs(open_fields)
     try:
         scenario = state.from_widgets(session)
     except PlannerError as error:
+        _draw_ways(ways, pages, address.last())
         head.error(plain(error), icon=":material/error:")
         st.stop()
-    if scenario == session[_ASKED]:  # until the first change
-        for complaint in session[_COMPLAINTS]:
-            messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+    _draw_ways(ways, pages, scenario)
+    address.write(scenario, page)
+    for complaint in address.complaints(scenario):
+        messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
     made = Frame(head, scenario)
     _frame.set(made)
     return made
+
+
+def _draw_ways(place: "DeltaGenerator", pages: Mapping[str, Any], scenario: Scenario) -> None:
+    """Draw the links between the pages; each takes the question along."""
+    with place:
+        for name, page in pages.items():
+            st.page_link(page, query_params=address.of_page(scenario, name))
 
 
 @contextmanager
@@ -133,6 +142,38 @@ def recommended(rows: Sequence[Mapping[str, object]]) -> None:
         key="recommended",
     )
     estimate_note()
+
+
+def choose_any(key: str, label: str, options: Sequence[str], *, placeholder: str, width: int) -> list[str]:
+    """
+    Let a person choose any of a list; the choice is a filter of the page, kept in its address.
+
+    What the address names and the list does not hold is dropped, and said.
+    """
+    session = st.session_state
+    unknown = [value for value in session.get(key) or () if value not in options]
+    if unknown:
+        session[key] = [value for value in session[key] if value in options]
+    with st.container(width=width, gap=None):
+        chosen = st.multiselect(
+            label, options, key=key, persist_state="session", placeholder=placeholder, width="stretch"
+        )
+        if unknown:
+            st.caption(f"In the address: {plain(', '.join(unknown))} is not there, ignored.")
+    return chosen
+
+
+def choose_one(key: str, label: str, options: Sequence[str], default: str, *, width: int) -> str:
+    """Let a person choose one of a list, as `choose_any` does."""
+    session = st.session_state
+    held = session.get(key)
+    if held not in options:
+        session[key] = default
+    with st.container(width=width, gap=None):
+        chosen = st.selectbox(label, options, key=key, persist_state="session", width="stretch")
+        if held not in (None, state.DEFAULT_GPU, *options):
+            st.caption(f"In the address: {plain(held)} is not there, {plain(default)} is shown.")
+    return chosen or default
 
 
 def links(entries: Iterable[tuple[str, str]]) -> None:
@@ -226,11 +267,10 @@ _WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider
 
 
 def _widget(field: Field, *, width: int) -> None:
-    """Draw one field, bound to the address by its name."""
+    """Draw one field; its key is its name in the address."""
     shared: dict[str, Any] = {
         "key": field.name,
         "help": plain(field.help) or None,
-        "bind": "query-params",
         "width": width,
     }
     match field.kind:
@@ -254,7 +294,7 @@ def _widget(field: Field, *, width: int) -> None:
                 **shared,
             )
         case Kind.DAY:
-            st.date_input(field.label, value=None, format="YYYY-MM-DD", **shared)
+            st.date_input(field.label, None, FIRST_DAY, LAST_DAY, format="YYYY-MM-DD", **shared)
         case Kind.TEXT:
             st.text_input(field.label, value=None, **shared)
         case Kind.SLIDER:
@@ -274,23 +314,3 @@ def _widget(field: Field, *, width: int) -> None:
                 placeholder=field.placeholder,
                 **shared,
             )
-
-
-def _read_address_once() -> None:
-    """
-    Read the address when a session begins, note what of it cannot be used, and make it canonical.
-
-    Widgets take their values from the address as it was when the run began, and only in the form in which
-    they write it themselves. So an alias, or names with commas between, is rewritten first, and the page is
-    run again.
-    """
-    session = st.session_state
-    if _ASKED in session:
-        return
-    params = {name: st.query_params.get_all(name) for name in st.query_params}
-    session[_ASKED], session[_COMPLAINTS] = state.read_address(params)
-    address = state.as_address(session[_ASKED])
-    if any(params.get(name) != values for name, values in address.items()):
-        kept = {name: values for name, values in params.items() if name.startswith(state.PAGE_KEYS)}
-        st.query_params.from_dict({**address, **kept})
-        st.rerun()

@@ -42,9 +42,14 @@ def _owned(name: str, value: Any) -> str:
     return str(text)
 
 
+def split_settings(text: str) -> list[str]:
+    """Return the single settings of `NAME=VALUE,NAME=VALUE`."""
+    return [item for item in _NEXT_SETTING.split(text) if item.strip()]
+
+
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
     if isinstance(value, str):
-        value = [item for item in _NEXT_SETTING.split(value) if item.strip()]
+        value = split_settings(value)
     if isinstance(value, Mapping):
         value = list(value.items())
     texts = [item if isinstance(item, str) else f"{item[0]}={item[1]}" for item in value]

@@ -49,22 +49,9 @@ def show() -> None:
             )
         )
     with st.container(horizontal=True):
-        models = st.multiselect(
-            "Models",
-            list(all_models()),
-            key="show_models",
-            bind="query-params",
-            placeholder="a first selection; choose your own",
-            width=540,
-        )
-        gpus = st.multiselect(
-            "GPUs",
-            list(all_gpus()),
-            key="show_gpus",
-            bind="query-params",
-            placeholder="a first selection; choose your own",
-            width=540,
-        )
+        first = "a first selection; choose your own"
+        models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
+        gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
     cells = data.fit_cells(scenario, models or MODELS, gpus or GPUS)
     drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
     parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, parts, tables
+from dashboard import charts, data, parts, state, tables
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -60,18 +60,12 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
             ("tier", "Tier"),
             ("status", "Status"),
         ):
-            chosen[field] = st.multiselect(
-                title,
-                sorted({str(row[field]) for row in rows}),
-                key=f"show_{field}",
-                bind="query-params",
-                placeholder="all",
-                width=240,
-            )
+            names = sorted({str(row[field]) for row in rows})
+            chosen[field] = parts.choose_any(f"show_{field}", title, names, placeholder="all", width=240)
         everything = st.checkbox(
             "Also what is never ranked",
             key="show_unranked",
-            bind="query-params",
+            persist_state="session",
             help="Slices of a GPU, prices without CPU and memory, and names that may mean several GPUs.",
         )
     wanted = [row for row in rows if all(not v or str(row[f]) in v for f, v in chosen.items())]
@@ -119,12 +113,10 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
         st.info(f"Tracking starts with the first `{REFRESH}`.")
         return
     with st.container(horizontal=True):
-        default = gpus.index(data.DEFAULT_GPU) if data.DEFAULT_GPU in gpus else 0
-        gpu = st.selectbox("GPU", gpus, index=default, key="history_gpu", bind="query-params", width=240)
+        default = state.DEFAULT_GPU if state.DEFAULT_GPU in gpus else gpus[0]
+        gpu = parts.choose_one("history_gpu", "GPU", gpus, default, width=240)
         names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
-        chosen = st.multiselect(
-            "Providers", names, key="history_provider", bind="query-params", placeholder="all", width=320
-        )
+        chosen = parts.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
     offers = [offer for offer in data.history(gpu, chosen) if offer.is_rankable]
     if not offers:
         st.info("No price of it is known.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import streamlit as st
 
-from dashboard import charts, data, parts, simulator, tables
+from dashboard import charts, data, parts, simulator, state, tables
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
@@ -23,7 +23,7 @@ def show() -> None:
         st.subheader(parts.plain(sentence(sizing)), anchor=False)
         st.markdown(_talk(sizing))
         if frame.scenario.gpu is None:
-            st.caption(f"No GPU is chosen: {parts.plain(data.DEFAULT_GPU)} is taken.")
+            st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
     _figures(sizing, data.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:

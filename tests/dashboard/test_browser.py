@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -68,6 +68,16 @@ def query(watched: Watched) -> dict[str, list[str]]:
     return parse_qs(urlsplit(watched.page.url).query)
 
 
+def wait_for_query(watched: Watched, **wanted: str) -> None:
+    """Wait until the address says exactly this, in whatever order."""
+    watched.page.wait_for_function(
+        "wanted => { const found = new URLSearchParams(location.search); found.sort();"
+        " const asked = new URLSearchParams(wanted); asked.sort();"
+        " return found.toString() === asked.toString(); }",
+        arg=wanted,
+    )
+
+
 def choose(watched: Watched, key: str, option: str) -> None:
     box = watched.page.locator(f".st-key-{key} input").first
     box.click()
@@ -85,12 +95,12 @@ def test_the_main_path(watched, url, server_database, tmp_path):
     page.locator(f"{OPTIONS} canvas").first.wait_for()
     first = verdict(watched)
     assert "4 h a day" in first
-    assert query(watched) == {}
+    wait_for_query(watched, v="1")
 
     choose(watched, "model", "qwen3-8b")
     second = wait_for_another_verdict(watched, first)
     settled(watched)
-    assert query(watched) == {"model": ["qwen3-8b"]}
+    wait_for_query(watched, model="qwen3-8b", v="1")
 
     slider = page.locator(".st-key-hours_per_day").get_by_role("slider")
     slider.focus()
@@ -98,7 +108,7 @@ def test_the_main_path(watched, url, server_database, tmp_path):
     third = wait_for_another_verdict(watched, second)
     settled(watched)
     assert "4.1 h a day" in third
-    assert query(watched) == {"model": ["qwen3-8b"], "hours_per_day": ["4.1"]}
+    wait_for_query(watched, model="qwen3-8b", hours_per_day="4.1", v="1")
 
     page.reload()
     page.locator(f"{OPTIONS} canvas").first.wait_for()
@@ -137,24 +147,62 @@ def test_an_address_with_an_alias_and_bad_values_becomes_the_canonical_one(watch
     page.get_by_text("In the address").first.wait_for()
     settled(watched)
     page.wait_for_function("() => location.search.includes('model=qwen3-8b')")
-    assert query(watched) == {"model": ["qwen3-8b"], "provider": ["runpod", "vastai"]}
+    assert query(watched) == {"model": ["qwen3-8b"], "provider": ["runpod", "vastai"], "v": ["1"]}
     assert "hours_per_day" in page.locator("[data-testid=stAlert]").all_inner_texts()[0]
 
 
-def test_the_question_survives_the_way_between_pages_and_back(watched, url):
+def test_the_question_survives_the_way_over_all_pages_a_reload_and_another_browser(watched, browser, url):
     page = watched.page
-    page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home")
+    asked = {"model": "qwen3-8b", "hours_per_day": "8", "context": "4096", "owner": "home", "set": "pue=1.2"}
+    page.goto(f"{url}/?{urlencode(asked)}")
     page.locator(f"{OPTIONS} canvas").first.wait_for()
+    settled(watched)
+    first = verdict(watched)
+    for name in ("Size", "Market", "Compare", "Method", "Decide"):
+        page.get_by_role("link", name=name, exact=True).click()
+        page.locator(VERDICT if name == "Decide" else ".st-key-answer").wait_for()
+        settled(watched)
+        assert urlsplit(page.url).path == ("/" if name == "Decide" else f"/{name.lower()}")
+        wait_for_query(watched, **asked, v="1")
+    assert verdict(watched) == first
+    page.reload()
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    assert verdict(watched) == first
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = watch(context, url)
+    other.page.goto(page.url)
+    other.page.locator(f"{OPTIONS} canvas").first.wait_for()
+    assert verdict(other) == first
+    context.close()
+
+
+def test_back_and_forward_show_the_question_of_their_address(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home&v=1")
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    settled(watched)
+    first = verdict(watched)
+    slider = page.locator(".st-key-hours_per_day").get_by_role("slider")
+    slider.focus()
+    slider.press("End")
+    second = wait_for_another_verdict(watched, first)
+    asked = {"model": "qwen3-8b", "context": "4096", "owner": "home", "v": "1"}
+    wait_for_query(watched, **asked, hours_per_day="24")
     settled(watched)
     page.get_by_role("link", name="Size", exact=True).click()
     page.locator(".st-key-answer").wait_for()
     settled(watched)
-    assert urlsplit(page.url).path == "/size"
-    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+    wait_for_query(watched, **asked, hours_per_day="24")
     page.go_back()
     page.locator(VERDICT).wait_for()
     settled(watched)
-    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+    assert verdict(watched) == second
+    page.go_back()
+    assert wait_for_another_verdict(watched, second) == first
+    wait_for_query(watched, **asked)
+    page.go_forward()
+    assert wait_for_another_verdict(watched, first) == second
+    wait_for_query(watched, **asked, hours_per_day="24")
 
 
 @pytest.mark.parametrize("path", ["size", "market", "compare", "method"])

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import app, data, parts, simulator, state
+from dashboard import address, app, data, parts, simulator, state
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -32,13 +32,13 @@ def _fresh_server(monkeypatch: pytest.MonkeyPatch, now: datetime) -> None:
     monkeypatch.setattr(data, "now", lambda: now)
 
 
-def opened(page: str = "decide", **query: str) -> AppTest:
+def opened(page: str = "decide", **query: Any) -> AppTest:
     """Open a page as a browser would."""
     test = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test if page == "decide" else test.switch_page(f"views/{page}.py").run()
+    if page != "decide":
+        test.switch_page(f"views/{page}.py")
+    test.query_params = dict(query)
+    return test.run()
 
 
 def texts(test: AppTest) -> str:
@@ -65,6 +65,86 @@ def test_the_question_is_drawn_on_every_page_and_survives_the_way_between_them(d
     assert test.number_input(key="context").value == 4096
     back = test.switch_page("views/decide.py").run()
     assert back.selectbox(key="model").value == "qwen3-8b"
+
+
+QUESTION = {
+    "model": "qwen3-8b",
+    "context": "4096",
+    "hours_per_day": "8",
+    "owner": "home",
+    "own": "1x RTX 4090",
+    "provider": ["runpod", "vastai"],
+    "set": ["purchase_usd=1234567", "pue=1.2"],
+}
+
+
+def test_the_address_keeps_the_question_on_every_page_and_says_its_version(database):
+    test = opened(**QUESTION)
+    for page in [*PAGES[1:], PAGES[0]]:
+        assert test.query_params == {**QUESTION, "set": sorted(QUESTION["set"]), "v": "1"}
+        test = test.switch_page(f"views/{page}.py").run()
+        again = opened(page, **test.query_params)  # reloaded, or opened by somebody else
+        for name in ("model", "hours_per_day", "context", "own", "provider"):
+            assert again.session_state[name] == test.session_state[name]
+
+
+def test_the_address_follows_every_change_and_leaves_defaults_out(database):
+    test = opened("size", model="qwen3-8b")
+    test.number_input(key="context").set_value(16384).run()
+    assert test.query_params == {"model": "qwen3-8b", "context": "16384", "v": "1"}
+    test.number_input(key="context").set_value(8192).run()
+    assert test.query_params == {"model": "qwen3-8b", "v": "1"}
+
+
+def test_going_back_shows_the_question_of_that_address(database, monkeypatch):
+    test = opened(model="qwen3-8b", hours_per_day="8")
+    test.slider(key="hours_per_day").set_value(20.0).run()
+    assert test.query_params["hours_per_day"] == "20"
+    monkeypatch.setattr(address, "went_through_history", lambda: True)
+    test.query_params = {"model": "qwen3-8b", "hours_per_day": "8", "v": "1"}
+    test.run()
+    assert test.slider(key="hours_per_day").value == 8.0
+    assert "8 h a day" in unescaped(test.markdown[0].value)
+
+
+def test_a_filter_is_in_the_address_of_its_page_and_comes_back_with_it(database):
+    test = opened("market", model="qwen3-8b", show_gpu="B200")
+    assert test.query_params == {"model": "qwen3-8b", "show_gpu": "B200", "v": "1"}
+    test = test.switch_page("views/size.py").run()
+    assert test.query_params == {"model": "qwen3-8b", "v": "1"}
+    test = test.switch_page("views/market.py").run()
+    assert test.multiselect(key="show_gpu").value == ["B200"]
+    assert test.query_params == {"model": "qwen3-8b", "show_gpu": "B200", "v": "1"}
+
+
+def test_a_filter_that_nothing_answers_to_is_dropped_and_said(database):
+    test = opened("market", show_gpu="B2000", history_gpu="H1000")
+    said = unescaped(texts(test))
+    assert "In the address: B2000 is not there, ignored." in said
+    assert "In the address: H1000 is not there, H100 SXM is shown." in said
+    assert test.query_params == {"v": "1"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("set", "foo=1"),
+        ("own", "junk"),
+        ("provider", "nope"),
+        ("gpu", "A100"),
+        ("tier", "cheap"),
+        ("as_of", "1999-01-01"),
+        ("hours_per_day", "nan"),
+        ("v", "7"),
+    ],
+)
+def test_what_the_address_has_wrong_is_said_and_leaves_no_page_blank(database, page, name, value):
+    test = opened(page, **{name: value})
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    said = [unescaped(warning.value) for warning in test.warning]
+    assert any(text.startswith(f"In the address: {name}: ") for text in said)
+    assert test.subheader
 
 
 def test_bad_values_in_the_address_are_reported_in_words(database):
