@@ -90,14 +90,17 @@ def _machine(option: Option) -> Iterator[Figure]:
     )
     speed = point.speed
     measured = speed.source is SpeedSource.MEASURED
+    formula, source = "1 / time of a decode step", 'docs/methodology.md, "Speed"'
+    if point.sizing.is_speed_given:
+        formula = source = "measured" if measured else "estimate of the sizing that was given"
     yield Figure(
         name="decode speed",
         value=speed.decode_tokens_per_s,
         unit="tokens/s",
-        formula="measured" if measured else "1 / time of a decode step",
+        formula=formula,
         numbers=f"batch {work.batch}, {work.context_tokens:,} tokens of context, bound by {speed.bound}"
         + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}"),
-        source=str(speed.source) if measured else 'docs/methodology.md, "Speed"',
+        source=source,
         is_estimate=not measured,
     )
     yield Figure(

@@ -144,7 +144,10 @@ class Fleet:
         if self.measurement is None or self.measurement.key != key:
             return sizing
         return size(
-            self.workload, sizing.machine, measured_decode_tokens_per_s=self.measurement.decode_tokens_per_s
+            self.workload,
+            sizing.machine,
+            measured_decode_tokens_per_s=self.measurement.decode_tokens_per_s,
+            estimated_range=self.measurement.estimated_range,
         )
 
     def _by_batch(self, keys: Sequence[MachineKey]) -> dict[MachineKey, list[Sizing]]:
@@ -171,7 +174,7 @@ class Fleet:
         tried = by_batch or [asked]
         key = (asked.machine.gpu.name, asked.machine.gpu_count)
         measured = self.measurement
-        has_run = measured is not None and measured.key == key and measured.is_count_given
+        has_run = measured is not None and measured.key == key and measured.proves_it_fits
         runs = [sizing for sizing in tried if sizing.memory.fits or (has_run and sizing.speed)]
         if not runs:
             return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))

@@ -150,9 +150,14 @@ def _settings(
     if measurement is not None:
         machine = f"{measurement.gpu_count}x {measurement.gpu}"
         if any((option.gpu, option.gpu_count) == measurement.key for option in options):
-            yield f"The speed of {machine} is measured ({measurement.source}); all others are estimates."
+            yield (
+                f"The speed of {machine} is measured ({measurement.source}); all others are estimates."
+                if not measurement.is_estimate
+                else f"The speed of {machine} is the estimate of {measurement.source}, not of this program."
+            )
         else:
-            yield f"The measured speed of {machine} is not used: no option is that machine (--gpus)."
+            word = "estimated" if measurement.is_estimate else "measured"
+            yield f"The {word} speed of {machine} is not used: no option is that machine (--gpus)."
 
 
 def _not_counted(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[str]:

@@ -130,6 +130,7 @@ class Sizing:
     memory: Memory
     speed: Speed | None
     notes: tuple[str, ...] = ()
+    is_speed_given: bool = False  # its decode speed was measured or estimated elsewhere
 
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
@@ -160,7 +161,11 @@ class Sizing:
 
 
 def size(
-    workload: Workload, machine: Machine, *, measured_decode_tokens_per_s: float | None = None
+    workload: Workload,
+    machine: Machine,
+    *,
+    measured_decode_tokens_per_s: float | None = None,
+    estimated_range: tuple[float, float] | None = None,
 ) -> Sizing:
     """
     Return memory and speed of one configuration.
@@ -169,11 +174,17 @@ def size(
         workload: What is served.
         machine: On what.
         measured_decode_tokens_per_s: A measured speed of this machine; it wins over the estimate. [tokens/s]
+        estimated_range: The range of that speed where it is somebody's estimate, and stays one. [tokens/s]
 
     Raises:
         InvalidScenario: if the measured speed is not finite and above 0.
     """
-    return size_machines(workload, [machine], measured_decode_tokens_per_s=measured_decode_tokens_per_s)[0]
+    return size_machines(
+        workload,
+        [machine],
+        measured_decode_tokens_per_s=measured_decode_tokens_per_s,
+        estimated_range=estimated_range,
+    )[0]
 
 
 def size_machines(
@@ -182,6 +193,7 @@ def size_machines(
     *,
     batch: Sequence[int] | None = None,
     measured_decode_tokens_per_s: float | None = None,
+    estimated_range: tuple[float, float] | None = None,
 ) -> list[Sizing]:
     """
     Return memory and speed of one workload on many machines, computed together.
@@ -191,6 +203,7 @@ def size_machines(
         machines: On what.
         batch: For each machine the sequences at once, in place of the workload's. [sequences]
         measured_decode_tokens_per_s: As in `size`, for all of them. [tokens/s]
+        estimated_range: As in `size`. [tokens/s]
 
     Raises:
         InvalidScenario: if there are not as many batches as machines, one is below 1, or the measured speed
@@ -217,11 +230,11 @@ def size_machines(
     speeds = _speeds(works, machines, speed)
     if measured is not None:
         speeds = [
-            None if fast is None else _measured(work, fast, measured)
+            None if fast is None else _stated(work, fast, measured, estimated_range)
             for work, fast in zip(works, speeds, strict=True)
         ]
     return [
-        _sizing(work, machine, part, fast, shared)
+        replace(_sizing(work, machine, part, fast, shared), is_speed_given=measured is not None)
         for work, machine, part, fast in zip(works, machines, memories, speeds, strict=True)
     ]
 
@@ -346,8 +359,10 @@ def _speeds(
     return speeds
 
 
-def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed:
-    """Return a speed in which a measured decode step takes the place of the estimated one."""
+def _stated(
+    work: Workload, speed: Speed, decode_tokens_per_s: float, estimated_range: tuple[float, float] | None
+) -> Speed:
+    """Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours."""
     decode_s = 1.0 / decode_tokens_per_s
     ttft_ms, tpot_ms = speed.ttft_ms, decode_s * 1e3
     aggregate = decode_tokens_per_s * work.batch
@@ -362,17 +377,18 @@ def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed
         ttft_ms, aggregate = float(steady.ttft_s) * 1e3, float(steady.aggregate_tokens_per_s)
         tpot_ms = tpot_ms if work.batch == 1 else float(steady.tpot_s) * 1e3
     width = speed.aggregate_high / speed.aggregate_tokens_per_s
+    low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
     return replace(
         speed,
         decode_tokens_per_s=decode_tokens_per_s,
-        decode_low=decode_tokens_per_s,
-        decode_high=decode_tokens_per_s,
+        decode_low=low,
+        decode_high=high,
         aggregate_tokens_per_s=aggregate,
         aggregate_low=aggregate / width,
         aggregate_high=aggregate * width,
         ttft_ms=ttft_ms,
         tpot_ms=tpot_ms,
-        source=SpeedSource.MEASURED,
+        source=SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED,
     )
 
 

@@ -106,7 +106,7 @@ def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:
         document = json.loads(text)
     except ValueError as error:
         raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({one_line(str(error))})") from error
-    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus)
+    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
     if remark is not None:
         warnings.append(f"--sizing: {remark}")
     return measured

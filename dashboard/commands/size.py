@@ -63,6 +63,11 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
     question = asked(arguments)
     sizing = sized(question)
+    given, machine = question.measured, (sizing.machine.gpu.name, sizing.machine.gpu_count)
+    warnings = question.warnings
+    if given is not None and given.key != machine:
+        of = f"{given.gpu_count}x {given.gpu}"
+        warnings = (*warnings, f"the speed given is that of {of} and is not used for another machine")
 
     def text() -> str:
         from dashboard.commands.sizing_text import details
@@ -71,9 +76,7 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
 
     from dashboard.commands.sizing_text import sentence
 
-    return Output(
-        document=sizing.to_document(), headline=sentence(sizing), text=text, warnings=question.warnings
-    )
+    return Output(document=sizing.to_document(), headline=sentence(sizing), text=text, warnings=warnings)
 
 
 def size_many(arguments: argparse.Namespace, context: Context) -> Output:
@@ -164,4 +167,5 @@ def sized(question: "Asked") -> "Sizing":
         question.workload,
         machine,
         measured_decode_tokens_per_s=measured.decode_tokens_per_s if measured and is_it else None,
+        estimated_range=measured.estimated_range if measured and is_it else None,
     )

@@ -247,6 +247,21 @@ def test_a_file_of_llama_bench_gives_the_measured_speed_of_its_machine(cli, tmp_
     assert (other["gpu"], other["speed"]["decode_tokens_per_s"]) == ("H100 SXM", 99)
 
 
+def test_a_sizing_of_its_own_stays_an_estimate(cli, tmp_path):
+    file = tmp_path / "sizing.json"
+    file.write_text(cli("size", "llama-3.1-8b-instruct", "--gpu", "RTX 4090", "--json").out, encoding="utf-8")
+    ran = cli("size", "llama-3.1-8b-instruct", "--sizing", file, "--json")
+    speed, written = ran.document["speed"], json.loads(file.read_text(encoding="utf-8"))["speed"]
+    assert (ran.code, ran.err, speed["source"]) == (0, "", "estimated")
+    for name in ("decode_tokens_per_s", "decode_low", "decode_high"):
+        assert speed[name] == written[name]
+    other = cli("size", "llama-3.1-8b-instruct", "--gpu", "A10", "--sizing", file)
+    assert "the speed given is that of 1x RTX 4090 and is not used for another machine" in other.err
+    wrong = cli("size", MODEL, "--sizing", file)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "a sizing of the model that is asked for" in wrong.err
+
+
 def test_a_plan_writes_nothing_to_the_database(cli, database):
     with sqlite3.connect(database) as connection:
         before = connection.execute("SELECT count(*), max(id) FROM price").fetchone()
