@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, StaticPool
 
 from pricing.errors import StoreError
+from pricing.sqlite_urls import sqlite_place
 
 # Seconds that a writer waits for another one, and a program for the server.
 TIMEOUT_S = 5.0
@@ -39,6 +40,7 @@ class Target:
     url: URL
     path: Path | None  # of the SQLite file
     label: str  # for people, without the password
+    is_opened_read_only: bool = False  # the URL says so
 
     @property
     def is_sqlite(self) -> bool:
@@ -52,7 +54,9 @@ class Target:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the file, or the folder that its journal needs, is closed to writing; also for root."""
+        """Whether URL, file, or the folder that its journal needs, allow no writing; also for root."""
+        if self.is_opened_read_only:
+            return True
         if self.path is None or not self.path.parent.exists():
             return False
         return not may_write(self.path.parent) or (self.path.exists() and not may_write(self.path))
@@ -70,19 +74,24 @@ def find_target(url: str) -> Target:
         driver = _KNOWN[parsed.drivername]
     except (ArgumentError, KeyError, ValueError) as error:
         scheme = url.partition(":")[0] if ":" in url else url
+        why = "not an address" if scheme in _KNOWN else "not a kind that is known"
         raise StoreError(
-            f"database {scheme!r}: not a kind that is known; give sqlite:////folder/file.db or "
-            "postgresql+psycopg://user:password@host/name"
+            f"database {scheme!r}: {why}; give sqlite:////folder/file.db or "
+            "postgresql+psycopg://user:password@host:5432/name"
         ) from error
     parsed = parsed.set(drivername=driver)
     if driver == POSTGRESQL:
         if find_spec("psycopg") is None:
             raise StoreError("PostgreSQL needs a driver: pip install 'breakeven[postgresql]'")
         return Target(url=parsed, path=None, label=parsed.render_as_string(hide_password=True))
-    if parsed.database in (None, "", ":memory:"):
+    try:
+        place = sqlite_place(url)
+    except ValueError as error:
+        raise StoreError(f"database {parsed.drivername}: {error}") from error
+    if place.path is None:
         return Target(url=parsed, path=None, label="a database in memory")
-    path = Path(str(parsed.database)).expanduser()
-    return Target(url=parsed, path=path, label=str(path))
+    path = place.path
+    return Target(url=parsed, path=path, label=str(path), is_opened_read_only=place.is_opened_read_only)
 
 
 def may_write(path: Path) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pricing.addresses import mirror
 from pricing.errors import SettingsError
 from pricing.provider import Keys
+from pricing.sqlite_urls import sqlite_place
 
 PREFIX = "BREAKEVEN_"
 KEY_SUFFIX = "_API_KEY"
@@ -101,7 +102,12 @@ def _base_urls(given: Mapping[str, str]) -> Mapping[str, str]:
 
 def _database_url(url: str) -> str:
     scheme, separator, _ = url.partition(":")
-    if separator and scheme in DATABASE_SCHEMES and "//" in url:
+    if separator and scheme in DATABASE_SCHEMES and "://" in url:
+        if scheme.startswith("sqlite"):
+            try:
+                sqlite_place(url)
+            except ValueError as error:
+                raise SettingsError(f"BREAKEVEN_DATABASE_URL: {error}") from error
         return url
     shown = f"{scheme}:..." if separator else repr(url)  # the rest may hold a password
     raise SettingsError(

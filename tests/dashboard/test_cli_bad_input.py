@@ -210,6 +210,49 @@ def prices_of_read_only(file: Path) -> bytes:
     return file.read_bytes()
 
 
+def test_a_url_that_opens_for_reading_only(cli, database, tmp_path, monkeypatch):
+    def use(file):
+        monkeypatch.setenv("BREAKEVEN_DATABASE_URL", f"sqlite:///file:{file}?mode=ro&uri=true")
+
+    monkeypatch.chdir(tmp_path)
+    use(database)
+    before = prices(database)
+    assert cli("prices", "list", "--limit", 1).code == 0
+    assert cli("db", "check", "--json").document["is_read_only"] is True
+    assert_one_line(cli("prices", "refresh", "runpod"), 3, str(database), "read-only")
+    recording = RECORDINGS / "runpod" / "gpu_types.json"
+    assert_one_line(cli("prices", "replay", "runpod", recording), 3, str(database), "read-only")
+    assert prices(database) == before
+    use(tmp_path / "none" / "prices.db")
+    assert_one_line(cli("plan", MODEL), 3, "does not exist", "mode=ro")
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"breakeven"}  # no folder file:
+
+
+@pytest.mark.parametrize("kind", ["truncated", "folder", "locked"])
+def test_a_file_that_cannot_be_used_is_told_apart_and_kept(cli, database, impatient, kind):
+    whole = database.read_bytes()
+    holder = None
+    if kind == "truncated":
+        database.write_bytes(whole[: len(whole) // 2])
+        said = ("damaged one", "BREAKEVEN_DATABASE_URL")
+    elif kind == "folder":
+        database.unlink()
+        database.mkdir()
+        said = ("cannot be opened or created", "BREAKEVEN_DATABASE_URL")
+    else:
+        holder = sqlite3.connect(database, isolation_level=None)
+        holder.execute("PRAGMA journal_mode=DELETE")
+        holder.execute("BEGIN EXCLUSIVE")
+        said = ("locked by another program", "wait or end that program")
+    for command in (("plan", MODEL), ("prices", "list"), ("prices", "status")):
+        assert_one_line(cli(*command), 3, str(database), *said)
+    if holder is not None:
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert cli("prices", "list", "--limit", 1).code == 0
+    assert database.is_dir() or len(database.read_bytes()) in {len(whole), len(whole) // 2}
+
+
 @pytest.fixture
 def impatient(monkeypatch):
     """Do not wait for another writer."""
@@ -232,7 +275,9 @@ def test_a_locked_database_can_be_read_and_says_who_is_in_the_way(cli, database,
     assert cli("prices", "replay", "runpod", recording).code == 0
 
 
-@pytest.mark.parametrize("url", ["mysql://me:secret@host/db", "prices.db", "sqlite:prices.db"])
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/db", "prices.db", "sqlite:prices.db", "sqlite://prices.db"]
+)
 def test_a_database_url_that_is_none(cli, monkeypatch, url):
     monkeypatch.setenv("BREAKEVEN_DATABASE_URL", url)
     ran = cli("plan", MODEL)
