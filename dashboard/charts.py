@@ -16,6 +16,7 @@ from dashboard.data import Effect
 from planner.compare import CostByHours, Crossing
 from planner.money import Money
 from planner.sizing import Sizing
+from planner.units import GIB
 from pricing.stored import StoredOffer
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all kinds of colour vision. Yellow and black
@@ -258,7 +259,7 @@ def memory(sizing: Sizing) -> Drawing:
         "Runtime": "runtime_gib",
     }
     sizes = {label: float(str(document[field])) for label, field in on_gpu.items()}
-    sizes["Weights"] -= float(str(document["offloaded_gib"]))
+    sizes["Weights"] -= sizing.memory.offloaded_bytes / GIB  # what spills by itself is still in the total
     usable, total = float(str(document["usable_gib"])), float(str(document["total_gib"]))
     parts = [Part(label=k, size=v, text=f"{v:,.2f} GiB") for k, v in sizes.items() if v > 0 or k != "State"]
     listed = ", ".join(f"{part.label.lower()} {part.text}" for part in parts)

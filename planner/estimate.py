@@ -182,6 +182,21 @@ def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
     )
 
 
+def spilled_bytes(question: Question, memory: MemoryColumns) -> Numbers:
+    """
+    Return the weights that the sizing page lets spill to the host because memory does not hold them. [B]
+
+    They come on top of what was offloaded on purpose; no other method spills by itself.
+
+    Source:
+        docs/methodology.md, "Speed".
+    """
+    if question.method is not Method.SIMPLE:
+        return 0.0
+    missing = np.maximum(np.subtract(memory.total_bytes, memory.usable_bytes), 0.0)
+    return np.minimum(missing, np.subtract(memory.weights_bytes, memory.offloaded_bytes))
+
+
 def _bound(step: Step) -> NDArray[np.int64]:
     """Return which part of a step is the longest, as an index into BOUNDS."""
     bound = np.where(np.greater(step.compute_s, step.memory_s), 1, 0)
@@ -229,8 +244,7 @@ def _usable_bytes(question: Question) -> Numbers:
 def _simple_speed(question: Question, memory: MemoryColumns) -> SpeedColumns:
     """Return the sizing page's speeds: what memory does not hold spills over the host link."""
     ask = question
-    excess = (memory.total_bytes + memory.offloaded_bytes - memory.usable_bytes) / memory.weights_bytes
-    spilled = np.clip(np.maximum(excess, ask.offload_fraction), 0.0, 1.0)
+    spilled = ask.offload_fraction + spilled_bytes(ask, memory) / memory.weights_bytes
     peak = ask.peak_flops * ask.gpu_count
     prefill = simple_prefill_tokens_per_s(ask.simple_active_params, peak)
     compute_s = ask.batch / prefill

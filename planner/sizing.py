@@ -19,6 +19,7 @@ from planner.estimate import (
     largest_context,
     memory_columns,
     speed_columns,
+    spilled_bytes,
 )
 from planner.memory import SEARCH_LIMIT, Weights, simple_active_params, simple_weights, weights
 from planner.notes import has_rates, machine_notes, model_context, workload_notes
@@ -55,6 +56,7 @@ class Memory:
     state_bytes: float
     runtime_bytes: float
     offloaded_bytes: float  # of the weights, in host memory; not part of the total
+    spilled_bytes: float  # by the simple method: what memory does not hold; still part of the total
     usable_bytes: float
     fits: bool
     max_context_tokens: int | None  # None: not even one token fits
@@ -75,7 +77,7 @@ class Memory:
             "kv_cache_gib": self.kv_cache_bytes / GIB,
             "state_gib": self.state_bytes / GIB,
             "runtime_gib": self.runtime_bytes / GIB,
-            "offloaded_gib": self.offloaded_bytes / GIB,
+            "offloaded_gib": (self.offloaded_bytes + self.spilled_bytes) / GIB,
             "total_gib": total / GIB,
             "total_gb": total / GB,
             "usable_gib": self.usable_bytes / GIB,
@@ -291,6 +293,7 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
             memory.state_bytes,
             memory.runtime_bytes,
             memory.offloaded_bytes,
+            spilled_bytes(question, memory),
             memory.usable_bytes,
         )
     ]
@@ -302,13 +305,14 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
             state_bytes=state,
             runtime_bytes=runtime,
             offloaded_bytes=offloaded,
+            spilled_bytes=spilled,
             usable_bytes=usable,
             fits=fits,
             max_context_tokens=int(context) or None,
             max_batch=int(sequences),
             basis=basis,
         )
-        for weight, cache, state, runtime, offloaded, usable, fits, context, sequences in zip(
+        for weight, cache, state, runtime, offloaded, spilled, usable, fits, context, sequences in zip(
             *parts,
             np.broadcast_to(memory.fits, (count,)).tolist(),
             contexts.tolist(),

@@ -92,11 +92,11 @@ def _memory_table(sizing: Sizing) -> str:
     memory = sizing.memory.to_document()
     parts = (
         ("weights", "weights_gib"),
-        ("offloaded to host", "offloaded_gib"),
+        ("of them spilling to host" if sizing.memory.spilled_bytes else "offloaded to host", "offloaded_gib"),
         ("KV cache", "kv_cache_gib"),
         ("fixed state", "state_gib"),
         ("runtime", "runtime_gib"),
-        ("total on GPU", "total_gib"),
+        ("total needed" if sizing.memory.spilled_bytes else "total on GPU", "total_gib"),
         ("usable", "usable_gib"),
         ("headroom", "headroom_gib"),
     )
