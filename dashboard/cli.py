@@ -6,6 +6,7 @@ in part, 2 wrong usage or input, 3 nothing could be done, 130 interrupted.
 """
 
 import argparse
+import contextlib
 import errno
 import importlib
 import json
@@ -49,6 +50,9 @@ def main(argv: Sequence[str] | None = None, *, clock: Callable[[], datetime] | N
     except BrokenPipeError:
         _discard_stdout()
         return 0
+    except NothingDone as error:  # the answer is ready, and stdout takes none
+        _discard_stdout()
+        return _refuse(str(error), NOTHING_DONE)
     return code
 
 
@@ -177,7 +181,8 @@ def _refuse(message: str, code: int) -> int:
 
 
 def _tell(message: str) -> None:
-    _write(sys.stderr, f"breakeven: {one_line(message)}")
+    with contextlib.suppress(OSError, NothingDone):  # there is nowhere to say that nothing can be said
+        _write(sys.stderr, f"breakeven: {one_line(message)}")
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -190,7 +195,7 @@ def _write(stream: TextIO | None, text: str) -> None:
         encoding = stream.encoding or "ascii"
         print(text.encode(encoding, "replace").decode(encoding), file=stream)
     except OSError as error:
-        raise _as_closed_pipe(error) from error
+        raise _unwritten(error) from error
 
 
 def _flush(stream: TextIO | None) -> None:
@@ -198,12 +203,14 @@ def _flush(stream: TextIO | None) -> None:
         if stream is not None:
             stream.flush()
     except OSError as error:
-        raise _as_closed_pipe(error) from error
+        raise _unwritten(error) from error
 
 
-def _as_closed_pipe(error: OSError) -> OSError:
-    """Windows reports a closed pipe as an invalid argument."""
-    return BrokenPipeError(*error.args) if error.errno in {errno.EPIPE, errno.EINVAL} else error
+def _unwritten(error: OSError) -> Exception:
+    """Return what a failed write means; Windows reports a closed pipe as an invalid argument."""
+    if error.errno in {errno.EPIPE, errno.EINVAL}:
+        return BrokenPipeError(*error.args)
+    return NothingDone(f"the answer could not be written to stdout: {error.strerror}; nothing was lost")
 
 
 def _discard_stdout() -> None:

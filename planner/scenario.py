@@ -33,7 +33,9 @@ DOUBTFUL_USD_PER_KWH = 2.0
 
 # The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
 _NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
-_OWNED = re.compile(r"(?:(\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
+_OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
+# More than any machine or cluster that a plan speaks of.
+MOST_GPUS = 1024
 
 
 def _owned(name: str, value: Any) -> str:
@@ -72,8 +74,10 @@ class Owned:
             InvalidScenario: if there is no name, or none of the hardware.
         """
         match = _OWNED.fullmatch(text.strip())
-        if match is None or match[1] == "0" or match[2].lower() in {"x", "×"}:
+        if match is None or match[2].lower() in {"x", "×"}:
             raise InvalidScenario("own", text, 'hardware such as "2x RTX 4090"')
+        if not 1 <= int(match[1] or 1) <= MOST_GPUS:
+            raise InvalidScenario("own", text, f'hardware such as "2x RTX 4090", 1 to {MOST_GPUS} of it')
         return Owned(gpu=match[2].strip(), gpu_count=int(match[1] or 1))
 
 
@@ -88,7 +92,9 @@ class Scenario:
 
     model: str = field(metadata={"parse": words("a model (`breakeven models`)")})
     gpu: str | None = field(default=None, metadata={"parse": words("a GPU (`breakeven gpus`)")})
-    gpus: int | None = field(default=None, metadata={"parse": count("1 to 1024 GPUs", up_to=1024)})
+    gpus: int | None = field(
+        default=None, metadata={"parse": count(f"1 to {MOST_GPUS} GPUs", up_to=MOST_GPUS)}
+    )
     quant: str = field(default=DEFAULT_QUANT, metadata={"parse": words("a format (`breakeven quants`)")})
     context: int = field(default=8192, metadata={"parse": count(_TOKENS)})
     batch: int = field(default=1, metadata={"parse": count("at least 1 sequence")})

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from planner.currencies import FxRate, all_currencies
+from pricing.addresses import without_secrets
 from pricing.errors import PricingError, StoreError
 from pricing.gather import Fetcher, Gathered, fetch_pages, read
 from pricing.market import Market
@@ -296,10 +297,8 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
 
 def _one_line(reason: str, keys: Keys) -> str:
     """Return a reason that fits a table and holds no key."""
-    text = " ".join(reason.split())
-    for secret in sorted({*(keys.secret or "").split(":", 1), keys.secret or ""}, key=len, reverse=True):
-        if secret:
-            text = text.replace(secret, "***")
+    secret = keys.secret or ""
+    text = without_secrets(" ".join(reason.split()), [secret, *secret.split(":", 1)])
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
 
 

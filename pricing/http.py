@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
 
-from pricing.addresses import is_loopback, mirror, public_url
+from pricing.addresses import is_loopback, mirror, public_url, without_secrets
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
 from pricing.provider import Page, Provider, Request
@@ -98,6 +98,8 @@ class Client:
         self._base_urls = {name: mirror(name, url) for name, url in (base_urls or {}).items() if url}
         self._secrets = tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
         self._user_agent = user_agent(contact)
+
+        self._secrets = tuple(secrets)
         self._transport = transport
         self._clock = clock
         self._sleep = sleep
@@ -371,9 +373,7 @@ class Client:
         return self._redact(public_url(url))
 
     def _redact(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return without_secrets(text, self._secrets)
 
     # -- connections ----------------------------------------------------------------------------------
 

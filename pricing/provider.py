@@ -83,6 +83,10 @@ class Page:
             return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
         except ValueError as error:
             raise ParseError(f"{self.key}: not valid JSON ({error})", page=self.key) from error
+        except RecursionError as error:
+            raise ParseError(
+                f"{self.key}: not an answer: its JSON is nested too deeply", page=self.key
+            ) from error
 
 
 def _refuse_constant(name: str) -> Any:

@@ -16,13 +16,16 @@ from pricing.stored import FRESH, ProviderStatus
 
 # A year of nightly runs.
 RUNS_LOOKED_AT = 400
+# Last in time, not in the order of recording: saved answers may be replayed in any order.
 _LAST_RUNS = (
-    "SELECT r.provider, r.status, r.reason, r.problem_count, r.finished_at FROM provider_run r "
-    "WHERE r.id IN (SELECT max(l.id) FROM provider_run l {} GROUP BY l.provider)"
+    "SELECT provider, status, reason, problem_count, finished_at FROM ("
+    "SELECT r.*, row_number() OVER (PARTITION BY r.provider ORDER BY r.finished_at DESC, r.id DESC) AS place "
+    "FROM provider_run r {}) ranked WHERE place = 1"
 )
 _FAILURES = (
-    "SELECT r.provider, count(*) AS number FROM provider_run r WHERE r.status = 'failed' AND r.id > coalesce("
-    "(SELECT max(g.id) FROM provider_run g WHERE g.provider = r.provider AND g.status = 'ok'), 0) "
+    "SELECT r.provider, count(*) AS number FROM provider_run r WHERE r.status = 'failed' AND NOT EXISTS ("
+    "SELECT 1 FROM provider_run g WHERE g.provider = r.provider AND g.status = 'ok' "
+    "AND (g.finished_at > r.finished_at OR (g.finished_at = r.finished_at AND g.id > r.id))) "
     "GROUP BY r.provider"
 )
 
@@ -30,7 +33,7 @@ _FAILURES = (
 def statuses(connection: Connection, now: datetime) -> list[ProviderStatus]:
     """Return where each provider's and witness's prices stand, by name."""
     last = {row.provider: row for row in fetch(connection, _LAST_RUNS.format(""))}
-    good = {row.provider: row for row in fetch(connection, _LAST_RUNS.format("WHERE l.status = 'ok'"))}
+    good = {row.provider: row for row in fetch(connection, _LAST_RUNS.format("WHERE r.status = 'ok'"))}
     failures = {row.provider: int(row.number) for row in fetch(connection, _FAILURES)}
     counts, newest = _market(connection, now)
     return [

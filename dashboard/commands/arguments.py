@@ -1,9 +1,10 @@
 """Arguments that several commands share: numbers read strictly, the workload, the terms of a plan."""
 
 import argparse
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from dashboard.commands.base import Parser
+from dashboard.commands.base import Parser, UsageError
 from planner.errors import InvalidScenario
 from planner.numbers import parse_count, parse_number
 
@@ -60,6 +61,17 @@ def count(text: str) -> int:
         return parse_count("", text, "a finite number")
     except InvalidScenario as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {error.allowed}") from error
+
+
+def refuse_future(day: date | None, option: str, now: datetime) -> None:
+    """
+    Refuse a day that has not begun anywhere on earth.
+
+    Raises:
+        UsageError: if it is in the future.
+    """
+    if day is not None and day > (now + timedelta(hours=14)).date():
+        raise UsageError(f"{option}: {day} is in the future, and prices are known up to today; leave it out")
 
 
 def readable_file(text: str) -> Path:

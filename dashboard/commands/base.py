@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,6 +50,9 @@ class Output:
             raise ValueError("every document carries its schema")
 
 
+_NEGATIVE = re.compile(r"-(?:\d|\.\d|inf|nan)", re.IGNORECASE)
+
+
 class HelpText(argparse.RawDescriptionHelpFormatter):
     """Help whose commands and options stand beside their explanations, longer names too."""
 
@@ -69,6 +73,8 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", HelpText)
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)
+        # What begins so is a value; argparse itself takes -1e5 and -inf for options.
+        self._negative_number_matcher = _NEGATIVE
 
     def error(self, message: str) -> NoReturn:
         """Refuse with one line, in place of argparse's usage text and exit."""

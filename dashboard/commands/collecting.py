@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dashboard import tables
 from dashboard.commands.arguments import count
 from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
+from planner.fields import YEARS
 
 if TYPE_CHECKING:
     from pricing.replay import Replay
@@ -55,6 +56,8 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     from pricing.runs import run
     from pricing.settings import Settings
 
+    if arguments.wait < 0:
+        raise UsageError(f"--wait: {arguments.wait} is not allowed; give 0 or more seconds")
     settings = Settings.from_environ(context.environ)
     names = source_names(arguments.providers)
 
@@ -208,6 +211,8 @@ def _moment(text: str | None, now: datetime) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"--seen-at: {text!r} is not a time such as 2026-11-30T06:00:00Z") from None
+    if moment.year < YEARS[0]:
+        raise UsageError(f"--seen-at: {text!r} is before {YEARS[0]}; give when the responses were received")
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment > now:
         raise UsageError(f"--seen-at: {text!r} is in the future; give when the responses were received")

@@ -6,7 +6,7 @@ from typing import Any
 
 from dashboard import tables
 from dashboard.commands.arguments import count
-from dashboard.commands.base import Commands, Context, Output, UsageError
+from dashboard.commands.base import Commands, Context, Output
 
 MACHINES_SHOWN = 3
 
@@ -49,8 +49,6 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.inputs import model_named
     from planner import finetune as tuning
 
-    if arguments.gpus < 1:
-        raise UsageError(f"--gpus: {arguments.gpus} is not allowed; give 1 or more")
     model = model_named(arguments.model).model
     training = tuning.Training(
         sequence_tokens=arguments.sequence_tokens,

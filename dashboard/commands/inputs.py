@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.commands.base import UsageError, one_line
+from dashboard.commands.files import read_text
 from planner.measured import Measurement, measurement_of, read_measurement
 from planner.models import Model, ModelMatch, find_model
 from planner.quants import QuantFormat, find_quant
@@ -72,10 +73,17 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
 
 def model_named(name: str) -> ModelMatch:
     """Return the model of this name; say so where a file or an address was meant."""
-    looks_like_a_file = name.endswith((".json", ".gguf")) or Path(name).exists()
+    looks_like_a_file = name.endswith((".json", ".gguf")) or _exists(name)
     if name.startswith("hf:") or looks_like_a_file:
         raise UsageError(f"MODEL: {name!r}: {NOT_YET}")
     return find_model(name)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for a file name
+        return False
 
 
 def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
@@ -104,8 +112,9 @@ def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:
     text = read_text(scenario.sizing, "--sizing")
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({one_line(str(error))})") from error
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else one_line(str(error))
+        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({why})") from error
     measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
     if remark is not None:
         warnings.append(f"--sizing: {remark}")
@@ -133,19 +142,11 @@ def _from_file(arguments: argparse.Namespace) -> Mapping[str, Any]:
     text = read_text(name, "--scenario")
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"--scenario: {name} is not TOML ({one_line(str(error))})") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else one_line(str(error))
+        raise UsageError(f"--scenario: {name} is not TOML ({why})") from error
     if "model" not in table and getattr(arguments, "model", None) is not None:
         table_text = f'model = "{arguments.model}"\n{text}'
     else:
         table_text = text
     return Scenario.from_toml(table_text).changed()
-
-
-def read_text(name: str, option: str) -> str:
-    """Return the text of a file that an option names."""
-    try:
-        return Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"{option}: {name}: {why}") from error

@@ -1,12 +1,12 @@
 """`plan`, `export`: every way to serve a model, priced and ranked, shown or written to a file."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands.arguments import count, terms_parent, workload_parent
+from dashboard.commands.arguments import count, refuse_future, terms_parent, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
+from dashboard.commands.files import write_file
 
 if TYPE_CHECKING:
     from dashboard.commands.inputs import Asked
@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Plan, or answer one of the questions about a plan."""
     from dashboard.commands.inputs import asked
 
+    if arguments.limit < 0:
+        raise UsageError(f"--limit: {arguments.limit} is not allowed; give 1 or more, or 0 for all")
     if arguments.assumptions:
         return _assumptions(arguments)
     question = asked(arguments)
@@ -78,22 +80,15 @@ def write(arguments: argparse.Namespace, context: Context) -> Output:
     name = format_of(arguments.output, arguments.as_format)
     question = asked(arguments)
     content = export_plan(planned(question, context), arguments.output, as_format=name)
-    target = Path(arguments.output)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UsageError(f"--output: {target}: {error.strerror}; name a file that can be written") from error
+    write_file(arguments.output, content, "--output")
     return Output(
         document={
             "schema": "breakeven.export/1",
-            "file": str(target),
+            "file": arguments.output,
             "format": name,
             "bytes": len(content),
         },
-        text=f"{target}: {name}, {len(content):,} bytes",
+        text=f"{arguments.output}: {name}, {len(content):,} bytes",
         warnings=question.warnings,
     )
 
@@ -105,6 +100,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
     from planner.options import Excluded
 
     scenario = question.scenario
+    refuse_future(scenario.as_of, "--as-of", context.clock())
     market: dict[str, Any] = {
         "now": context.clock(),
         "as_of": scenario.as_of,
@@ -190,7 +186,4 @@ def _address(question: "Asked") -> Output:
 
 
 def _save(question: "Asked", name: str) -> None:
-    try:
-        Path(name).write_text(question.scenario.to_toml(), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--save-scenario: {name}: {error.strerror}") from error
+    write_file(name, question.scenario.to_toml().encode(), "--save-scenario")

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
 from dashboard.commands import collecting, reviewing
-from dashboard.commands.arguments import count, number
+from dashboard.commands.arguments import count, number, refuse_future
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     from pricing.stored import StoredOffer
 
 ROWS_SHOWN = 50
@@ -82,7 +84,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
 
     now = context.clock()
     with open_store(context) as store:
-        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of"))
+        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of", now))
         if arguments.all:
             held = store.rejected(provider=_provider_names(arguments.provider))
             offers += [offer for offer in held if _is_chosen(offer, arguments)]
@@ -135,7 +137,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 
     from dashboard.commands.storage import open_store
 
-    day = _day(arguments.since, "--since")
+    day = _day(arguments.since, "--since", context.clock())
     since = None if day is None else datetime.combine(day, time.min, tzinfo=UTC)
     with open_store(context) as store:
         offers = store.history(**_chosen(arguments), since=since, limit=_limit(arguments))
@@ -183,6 +185,8 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     from pricing.runs import LAST_GOOD_RUN, LAST_RUN, SCHEDULES
 
     max_age = MAX_AGE_HOURS if arguments.max_age is None else arguments.max_age
+    if max_age < 0:
+        raise UsageError(f"--max-age: {max_age:g} is not allowed; give hours of at least 0")
     with open_store(context) as store:
         statuses = store.statuses(context.clock())
         schedules = list(store.all_noted(SCHEDULES).values())
@@ -317,15 +321,15 @@ def _is_chosen(offer: "StoredOffer", arguments: argparse.Namespace) -> bool:
     return (gpus is None or offer.gpu in gpus) and (arguments.tier is None or offer.tier in arguments.tier)
 
 
-def _day(text: str | None, option: str) -> Any:
+def _day(text: str | None, option: str, now: "datetime") -> "date | None":
+    """Return a day that has begun somewhere on earth."""
     if text is None:
         return None
-    from datetime import date
+    from planner.fields import day
 
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option}: {text!r} is not a date such as 2026-11-04") from None
+    read = day(option.removeprefix("--").replace("-", "_"), text)
+    refuse_future(read, option, now)
+    return read
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:

@@ -2,7 +2,7 @@
 
 import argparse
 import csv
-import os
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from dashboard import tables
 from dashboard.commands.base import Context, Output, UsageError, suggestion
+from dashboard.commands.files import write_file
 from dashboard.commands.inputs import model_named
 from planner.errors import PlannerError
 from planner.gpus import find_gpu
@@ -223,19 +224,13 @@ def _mark_long_rows(table: Table, results: Mapping[str, list[Any]]) -> None:
 
 
 def _write(name: str, table: Table, results: Mapping[str, Sequence[Any]]) -> None:
-    """Write beside the target first, so that a failure leaves no half a file."""
+    """Write the rows as they came, each followed by its results."""
     kept = [position for position, title in enumerate(table.header) if title not in RESULTS]
-    target = Path(name)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*(table.header[position] for position in kept), *RESULTS])
-            writer.writerows(_lines(table, kept, results))
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(f"-o: {name}: {error.strerror}") from error
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(table.header[position] for position in kept), *RESULTS])
+    writer.writerows(_lines(table, kept, results))
+    write_file(name, text.getvalue().encode(), "--output")
 
 
 def _lines(

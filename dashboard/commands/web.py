@@ -107,7 +107,9 @@ def _check_free(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise UsageError(f"--host: {host!r} is not an address of this machine ({error.strerror})") from error
+        raise UsageError(
+            f"--host: {host!r} is not an address ({error.strerror}); give 127.0.0.1, or 0.0.0.0 for all"
+        ) from error
     with socket.socket(family, kind, protocol) as probe:
         if sys.platform != "win32":  # there the option would allow a second listener
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,6 +118,10 @@ def _check_free(host: str, port: int) -> None:
         except PermissionError as error:
             raise NothingDone(f"port {port} needs special rights; give --port 8501 or higher") from error
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise UsageError(
+                    f"--host: {host!r} is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
+                ) from error
             why = f"port {port} on {host} is taken" if error.errno in _TAKEN else f"{host}: {error.strerror}"
             raise NothingDone(
                 f"{why}; stop what uses it, or give another one: --port {port % 65535 + 1}"

@@ -71,11 +71,20 @@ def test_bad_options_of_size(cli, options, expected):
         ("--hours-per-day", "-4", "hours above 0 and up to 24"),
         ("--hours-per-day", "25", "hours above 0 and up to 24"),
         ("--hours-per-day", "nan", "'nan' is not allowed"),
+        ("--hours-per-day", "-inf", "'-inf' is not allowed; give a finite number"),
+        ("--hours-per-day", "-1e3", "-1000.0 is not allowed"),
         ("--hours-per-day", "4,5", "with a decimal point: 4.5"),
         ("--days-per-month", "32", "days above 0 and up to 31"),
         ("--budget-usd", "0", "an amount above 0"),
         ("--budget-usd", "-100", "an amount above 0"),
         ("--budget-usd", "inf", "'inf' is not allowed"),
+        ("--budget-usd", "1e308", "'1e+308' is not allowed; give an amount above 0, and up to 1e+15"),
+        ("--context", "1e26", "'1e+26' is not allowed; give at least 1 token, and up to 1e+12"),
+        ("--gpus", "2000", "2000 is not allowed; give 1 to 1024 GPUs"),
+        ("--max-tpot-ms", "1e99", "give a time above 0 ms, and up to 1e+15"),
+        ("--min-tokens-per-s-per-user", "1e9", "give a speed of at least 0 tokens/s, and up to 1e+06"),
+        ("--limit", "-1", "--limit: -1 is not allowed; give 1 or more, or 0 for all"),
+        ("--explain", "-1", "--explain: -1 is not allowed"),
         ("--electricity-usd-per-kwh", "-0.1", "USD/kWh"),
         ("--electricity-usd-per-kwh", "0,175", "with a decimal point: 0.175"),
         ("--electricity-region", "Atlantis", "unknown electricity region 'Atlantis'"),
@@ -83,9 +92,13 @@ def test_bad_options_of_size(cli, options, expected):
         ("--requests-per-s", "-1", "above 0"),
         ("--max-price-age", "-1", "at least 0 days"),
         ("--as-of", "yesterday", "a date such as"),
+        ("--as-of", "0001-01-01", "a date of the years 2000 to 2099"),
+        ("--as-of", "2026-12-02", "is in the future"),
         ("--currency", "XXX", "unknown currency 'XXX'"),
         ("--owner", "me", "'me' is not one of home, office, colo"),
         ("--own", "0x RTX 4090", "hardware such as"),
+        ("--own", "-1x RTX 4090", 'hardware such as "2x RTX 4090", 1 to 1024 of it'),
+        ("--own", "1000000x RTX 4090", "1 to 1024 of it"),
         ("--own", "2x RTX 9999", "unknown GPU 'RTX 9999'"),
         ("--provider", "runpd", "unknown provider 'runpd'; close matches: runpod"),
         ("--tier", "spott", "one of on_demand, spot"),
@@ -149,6 +162,104 @@ def test_bad_sizing_files(cli, tmp_path, text, expected):
     file = tmp_path / "sizing.json"
     file.write_text(text, encoding="utf-8")
     assert_one_line(cli("size", MODEL, "--sizing", file), 2, expected)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("capacity", MODEL, "--gpu", "B200", "--budget-gb", "1e300"), ("--budget-gb: 1e+300", "up to 1e9")),
+        (("finetune", MODEL, "--rank", "1e30"), ("--rank: '1e+30'", "1 to 100000")),
+        (("finetune", MODEL, "--gpus", "0"), ("--gpus: '0'", "1 to 100000")),
+        (("prices", "status", "--max-age", "-5"), ("--max-age: -5", "at least 0")),
+        (("prices", "refresh", "runpod", "--wait", "-3"), ("--wait: -3", "0 or more seconds")),
+        (("prices", "list", "--as-of", "2026-12-02"), ("--as-of: 2026-12-02", "in the future")),
+        (("prices", "history", "--since", "0001-01-01"), ("--since: '0001-01-01'", "2000 to 2099")),
+        (("dashboard", "--host", "192.0.2.1"), ("--host: '192.0.2.1'", "not an address of this machine")),
+        (("size", "x" * 400, "--gpu", "H100 SXM"), ("unknown model",)),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:40],
+)
+def test_bad_values_of_other_commands(cli, database, command, expected):
+    assert_one_line(cli(*command), 2, *expected)
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def test_files_nested_without_end(cli, database, tmp_path):
+    saved, scenario = tmp_path / "deep.json", tmp_path / "deep.toml"
+    saved.write_text('{"data": ' + DEEP + "}", encoding="utf-8")
+    scenario.write_text(f"a = {DEEP}\n", encoding="utf-8")
+    assert_one_line(cli("size", MODEL, "--sizing", saved), 2, "--sizing: ", "nested too deeply")
+    assert_one_line(cli("plan", MODEL, "--scenario", scenario), 2, "--scenario: ", "nested too deeply")
+    assert_one_line(cli("prices", "replay", "runpod", saved), 2, str(saved), "not a known page")
+    named = f"gpu_types={saved}"
+    assert_one_line(cli("prices", "replay", "runpod", named), 2, "gpu_types", "nested too deeply")
+
+
+# -- Files to write
+
+WRITERS = {
+    "export": ("export", MODEL, "--as", "csv", "-o"),
+    "scenario": ("plan", MODEL, "--save-scenario"),
+    "launch": ("launch", MODEL, "--gpu", "B200", "--gpus", 2, "-o"),
+    "rows": ("size", "--rows", "in.csv", "-o"),
+}
+
+
+@pytest.fixture
+def rows_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("model,gpu\nllama-3.1-8b-instruct,RTX 4090\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_where_nothing_can_be_written_nothing_is_left(cli, database, rows_file, tmp_path, command):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    (tmp_path / "folder").mkdir()
+    assert_one_line(cli(*command, tmp_path / "none" / "a.csv"), 2, "No such file", "can be written")
+    assert_one_line(cli(*command, tmp_path / "folder"), 2, "Is a directory", "can be written")
+    (tmp_path / "folder").rmdir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").is_char_device(), reason="only Linux has a disk that is always full"
+)
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_a_full_disk_is_one_line_and_a_device_is_never_replaced(cli, database, rows_file, command):
+    assert_one_line(cli(*command, "/dev/full"), 3, "/dev/full", "No space left", "nothing was written")
+    assert Path("/dev/full").is_char_device()
+    assert cli(*command, "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_link_is_followed_and_a_file_that_is_replaced_keeps_its_mode(cli, database, tmp_path):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old", encoding="utf-8")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert cli("export", MODEL, "-o", link).code == 0
+    assert link.is_symlink()
+    assert real.read_text(encoding="utf-8").startswith("#")
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").is_char_device(), reason="only Linux has a disk that is always full"
+)
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_answer_that_cannot_be_written_is_one_line(options):
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "dashboard", "quants", *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ran.returncode == 3
+    assert ran.stderr.count("\n") == 1
+    assert "could not be written to stdout: No space left" in ran.stderr
 
 
 # -- Databases
@@ -339,6 +450,9 @@ def test_bad_arguments_of_replay(cli, database):
     when = ("--seen-at", "2027-01-01")
     assert_one_line(cli("prices", "replay", "runpod", recording, *when), 2, "in the future")
     assert_one_line(cli("prices", "replay", "runpod", recording, "--seen-at", "noon"), 2, "--seen-at: 'noon'")
+    for early in ("0001-01-01", "0001-01-01T00:00+14:00", "1999-12-31"):
+        ran = cli("prices", "replay", "runpod", recording, "--seen-at", early)
+        assert_one_line(ran, 2, f"--seen-at: '{early}' is before 2000")
 
 
 # -- The network

@@ -82,6 +82,16 @@ def test_the_text_tells_never_from_nothing_to_compare_with(cli, database):
     assert " months  " in bought("--hours-per-day", 24)
 
 
+def test_recommended_hardware_without_a_price_says_which_price_is_missing(cli, database):
+    command = ("plan", MODEL, "--context", 8192)
+    choices = cli(*command, "--json").document["recommended"].values()
+    unpriced = [one["name"] for one in choices if one and one["usd"] is one["usd_per_hour"] is None]
+    assert unpriced
+    text = cli(*command).out
+    for name in unpriced:
+        assert f"{name}: no purchase price known" in text
+
+
 def test_a_past_day_counts_for_purchases_and_apis_too(cli, database):
     document = cli("plan", MODEL, "--as-of", "2025-12-31", "--json").document
     kinds = {option["kind"] for option in document["options"]}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pricing.addresses import without_secrets
 from pricing.collect import RunReport, refresh, source_names
 from pricing.errors import ParseError, UnknownProvider
 from pricing.http import Client
@@ -179,6 +180,32 @@ def test_keys_never_reach_a_report(market: Store, server: LoopbackServer, now: d
     report = run(market, server, ("digitalocean",), now, BREAKEVEN_DIGITALOCEAN_API_KEY=KEY)
     assert any(KEY in value for request in server.received for value in request.headers.values())
     assert KEY not in json.dumps(report.to_document())
+
+
+def test_one_letter_typed_for_a_key_does_not_blank_that_letter(
+    market: Store, server: LoopbackServer, now: datetime
+) -> None:
+    server.add("/digitalocean/v2/sizes", b"no", status=401)
+    server.add("/digitalocean/products/droplets/details/pricing/", b"no", status=500)
+    report = run(market, server, ("digitalocean",), now, BREAKEVEN_DIGITALOCEAN_API_KEY="e")
+    (part,) = report.providers
+    assert part.reason is not None
+    assert "*" not in part.reason
+    assert "digitalocean" in part.reason
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        (["s3cr3t-key-0123"], "x?key=s3cr3t-key-0123&y", "x?key=***&y"),
+        (["longsecret"], "mylongsecretword", "my***word"),  # masked wherever it stands
+        (["e"], "the key e was refused", "the key *** was refused"),
+        (["id", "id:pa55", "pa55"], "no id:pa55 here, no pa55, no idea", "no *** here, no ***, no idea"),
+        (["", "a.b"], "aXb a.b", "aXb ***"),
+    ],
+)
+def test_secrets_are_masked(secrets: list[str], text: str, shown: str) -> None:
+    assert without_secrets(text, secrets) == shown
 
 
 def test_an_unknown_source_names_close_ones() -> None:

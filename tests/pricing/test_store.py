@@ -441,6 +441,19 @@ def test_statuses_tell_where_each_provider_stands(store: Store) -> None:
     assert acme.to_document()["last_success_at"] == "2026-11-30T03:07:00Z"
 
 
+def test_statuses_go_by_the_time_of_a_run_and_not_by_the_order_of_recording(store: Store) -> None:
+    at = MORNING + 3 * DAY
+    store.record(run(offer(at=at)))
+    store.record(failed("HTTP 503", MORNING + 2 * DAY))  # an older answer, replayed later
+    store.record(run(offer("2.89", at=MORNING)))
+    (acme,) = (status for status in store.statuses(at + DAY) if status.provider == ACME)
+    assert (acme.last_run_at, acme.last_run_status, acme.last_success_at) == (at, RunStatus.OK, at)
+    assert (acme.age_hours, acme.failures_since_success) == (24.0, 0)
+    store.record(failed("HTTP 500", at + DAY))
+    (acme,) = (status for status in store.statuses(at + DAY) if status.provider == ACME)
+    assert (acme.last_run_reason, acme.last_success_at, acme.failures_since_success) == ("HTTP 500", at, 1)
+
+
 # --- together
 
 
