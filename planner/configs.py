@@ -24,7 +24,7 @@ MOST_PARAMS = 10**15
 # A total that a person states and a count that differ by more are reported. Source: own choice.
 DOUBTFUL_SHARE = 0.1
 # Fields of other kinds than plain attention; in a model_type that is not known they make the cache unknown.
-# Source: MODELS.md section 4 and the configuration classes of transformers 5.24.0.
+# Source: docs/models.md, "Unknown architectures"; the configuration classes of transformers 5.24.0.
 _OTHER_KINDS = re.compile(
     r"(kv_lora_rank|q_lora_rank|o_lora_rank|qk_(nope|rope)_head_dim|mamba_|ssm_|linear_(num|key|value|attn|conv)"
     r"|compress_r|layers_block_type|hybrid_|conv_L_cache|kda_|attn_type_list|attn_layer_|full_attention_interval"

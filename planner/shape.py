@@ -117,7 +117,7 @@ def _blocks(model: Model) -> float:
 
 
 def _cache_terms(group: AttentionGroup) -> list[CacheTerm]:
-    """Return the growing and bounded cache of one group; the table is MODELS.md section 1."""
+    """Return the growing and bounded cache of one group; the table is in docs/models.md."""
     kind = group.kind
     if kind in (AttentionKind.FULL, AttentionKind.SLIDING, AttentionKind.CHUNKED):
         heads, width = _need(group.kv_heads), _need(group.head_dim)

@@ -95,7 +95,7 @@ def matrices(config: Config) -> int:
         return stated
     if config.family is not None:
         return config.family.matrices
-    if config.raw("hidden_act", "hidden_activation", "activation_function") in GATED:
+    if config.word("hidden_act", "hidden_activation", "activation_function") in GATED:
         return 3
     what = f"model_type {config.model_type!r} is not known, nor whether its feed-forward blocks have a gate"
     raise config.missing("ffn_matrices", what=what)
@@ -289,7 +289,8 @@ def _pruned(config: Config) -> FeedForward:
     """Read the blocks of a network search, each with a width of its own or none."""
     hidden = config.need("hidden_size")
     widths: Counter[int] = Counter()
-    for block in config.raw("block_configs"):
+    blocks = config.raw("block_configs")
+    for block in blocks if isinstance(blocks, list) else []:
         ffn = block.get("ffn") if isinstance(block, dict) else None
         if not isinstance(ffn, dict) or ffn.get("replace_with_linear"):
             raise config.wrong("block_configs", "a block without ffn or with a linear one", "blocks with ffn")

@@ -144,6 +144,11 @@ class Config:
                 raise self.wrong(name, _short(item), "a word for each layer")
         return value
 
+    def word(self, *names: str) -> str:
+        """Return a word, empty where it is absent or something else."""
+        value = self.raw(*names)
+        return value if isinstance(value, str) else ""
+
     def flag(self, *names: str, default: bool = False) -> bool:
         """Return a truth value; a number counts as one."""
         value = self.raw(*names)

@@ -10,6 +10,7 @@ Source:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from planner.models import VisionTower
 from planner.reading.fields import Config
@@ -87,8 +88,7 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
     layers, width = vision.count(*_LAYERS, up_to=4096), vision.count(*_WIDTH)
     if layers is None or width is None:
         return None
-    kind = vision.raw("model_type")
-    outer = config.top.get("model_type")
+    kind, outer = vision.word("model_type"), _type_of(config.top)
     mlp_width = vision.count("out_hidden_size") if kind in _SWAPPED else vision.count(*_MLP_WIDTH)
     if mlp_width is None:
         ratio = vision.raw("mlp_ratio")
@@ -97,9 +97,14 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
     matrices = 3 if kind in _GATED or outer in _GATED else 2
     attention = _attention_width(vision, width)
     each = 4 * width * attention + matrices * width * mlp_width + 5 * width + mlp_width + 4 * width
-    project = _PROJECTORS.get(str(kind)) or _PROJECTORS.get(str(outer), _two_layers)
+    project = _PROJECTORS.get(kind) or _PROJECTORS.get(outer, _two_layers)
     params = layers * each + _patches(vision, width) + project(vision, width, hidden)
     return VisionTower(layers=layers, hidden_size=width, params=params)
+
+
+def _type_of(level: Mapping[str, Any]) -> str:
+    value = level.get("model_type")
+    return value if isinstance(value, str) else ""
 
 
 def _attention_width(vision: Config, width: int) -> int:
@@ -123,7 +128,7 @@ def _patches(vision: Config, width: int) -> int:
     stated = vision.count("num_position_embeddings", "max_position_embeddings", up_to=2**24)
     table = vision.count("position_embedding_size", up_to=2**24)
     image = _side(vision, "image_size", 2**16)
-    kind = vision.raw("model_type")
+    kind = vision.word("model_type")
     if rows and columns:
         return params + rows * columns * width
     if table:  # Gemma 4: one table for each direction
