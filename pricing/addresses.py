@@ -2,10 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
-
-
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pricing.errors import SettingsError

@@ -238,8 +238,6 @@ def _settle(
     provider: Provider, answer: _Answer, store: Shelf, fx: Mapping[str, FxRate], market: Market
 ) -> ProviderReport:
     """Judge and store what one provider brought; whatever goes wrong here fails this provider only."""
-
-    """Judge and store what one provider brought; a database that fails here fails this provider only."""
     result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
@@ -251,21 +249,11 @@ def _settle(
             result = replace(result, status=RunStatus.FAILED, reason=doubt)
         stored = store.record(result)
     except StoreError as error:
-        return _unsettled(provider, result, store, f"not stored: {error}", seconds)
+        return _unsettled(provider, result, store, f"not stored: {error}", answer.seconds)
     except Exception as error:  # the guard of a run: one odd offer must not stop the others
         logger.debug("%s: a fault in judging its offers", provider.name, exc_info=True)
         reason = f"not judged, a fault: {type(error).__name__}: {error}"
-        return _unsettled(provider, result, store, _one_line(reason, Keys()), seconds)
-
-        reason = f"not stored: {error}"
-        return ProviderReport(
-            provider=provider.name,
-            title=provider.title,
-            status=RunStatus.FAILED,
-            reason=reason,
-            offers=len(result.offers),
-            seconds=answer.seconds,
-        )
+        return _unsettled(provider, result, store, _one_line(reason, Keys()), answer.seconds)
     verdicts = Counter(offer.verdict for offer in offers)
     known_ids = {price.series_id for price in known}
     new = len({offer.id for offer in offers} - known_ids)

@@ -22,10 +22,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from pricing.addresses import is_loopback, mirror, public_url, without_secrets
-
-
-from pricing.addresses import destination, is_loopback, mirror, public_url
+from pricing.addresses import destination, is_loopback, mirror, public_url, without_secrets
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
 from pricing.kept import Damaged, Kept, KeptPages, checked
@@ -107,11 +104,8 @@ class Client:
         wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._base_urls = {name: mirror(name, url) for name, url in (base_urls or {}).items() if url}
-        self._secrets = tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
-        self._user_agent = user_agent(contact)
-
         self._secrets = tuple(secrets)
-
+        self._user_agent = user_agent(contact)
         self._kept = kept
         self._transport = transport
         self._clock = clock
