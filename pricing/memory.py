@@ -9,7 +9,7 @@ from enum import StrEnum
 from planner.rates import Tier
 from pricing.offer import Offer, Problem, Verdict
 
-__all__ = ["KnownPrice", "Origin", "ProviderResult", "RunStatus"]
+__all__ = ["KnownPrice", "Origin", "ProviderResult", "RunStatus", "remembered"]
 
 
 class Origin(StrEnum):
@@ -53,6 +53,32 @@ class KnownPrice:
     witness: str | None = None  # set where a catalogue speaks of another cloud's price
     gpu_only: bool = False
     reasons: tuple[str, ...] = ()
+
+
+def remembered(offer: Offer, origin: Origin) -> KnownPrice:
+    """Return an offer as the database would remember it after it was seen once."""
+    return KnownPrice(
+        provider=offer.provider,
+        instance_type=offer.instance_type,
+        gpu=offer.gpu,
+        gpu_count=offer.gpu_count,
+        gpu_fraction=offer.gpu_fraction,
+        memory_gb_per_gpu=offer.memory_gb_per_gpu,
+        form=offer.form,
+        region=offer.region,
+        tier=offer.tier,
+        usd_per_hour=offer.usd_per_hour,
+        first_seen_at=offer.seen_at,
+        last_seen_at=offer.seen_at,
+        verdict=offer.verdict,
+        origin=origin,
+        times_seen=1,
+        raw=offer.raw,
+        series_id=offer.id,
+        witness=offer.witness,
+        gpu_only=offer.gpu_only,
+        reasons=offer.reasons,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,8 @@ FROM = "FROM price p JOIN series s ON s.id = p.series_id JOIN source x ON x.id =
 # cross join fixes the order there and means nothing to PostgreSQL.
 SERIES_FIRST = "FROM series s CROSS JOIN price p JOIN source x ON x.id = p.source_id"
 RANKABLE = "s.gpu IS NOT NULL AND s.gpu_fraction IS NULL AND NOT s.gpu_only AND s.witness IS NULL"
+# What a person can decide on: own runs, and bundled prices of a known GPU.
+REVIEWED = "(p.origin = 'refresh' OR (p.origin = 'snapshot' AND s.gpu IS NOT NULL))"
 # A person looks for the cheapest of a kind; the identifier makes the order the same each time.
 ORDER = "ORDER BY s.provider, s.gpu, s.gpu_count, p.usd_per_hour, p.id"
 _OFFER = (

@@ -249,13 +249,18 @@ def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
 
 def _quarantined(connection: Connection, selection: Selection) -> list[LeftOut]:
     where = selection.where().add(RANKABLE).add("p.verdict <> 'verified'")
+    kind = "CASE WHEN p.origin = 'refresh' THEN p.verdict ELSE 'bundled' END"
     sql = (
-        f"SELECT s.provider, p.verdict, count(*) AS number {FROM} {where} "
+        f"SELECT s.provider, {kind} AS kind, count(*) AS number {FROM} {where} "
         "AND NOT EXISTS (SELECT 1 FROM price v WHERE v.series_id = p.series_id AND v.closed_at IS NULL "
         "AND v.verdict = 'verified') GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    whys = {"quarantined": "waits in quarantine until confirmed", "rejected": "rejected by the checks"}
-    return [_left_out(row.provider, row.number, whys[row.verdict]) for row in fetch(connection, sql, where)]
+    whys = {
+        "quarantined": "waits in quarantine until confirmed",
+        "rejected": "rejected by the checks",
+        "bundled": "bundled, but too far from the market or not what its source says",
+    }
+    return [_left_out(row.provider, row.number, whys[row.kind]) for row in fetch(connection, sql, where)]
 
 
 def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:

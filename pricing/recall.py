@@ -69,6 +69,8 @@ class Memory:
             if price.gpu is None or price.usd_per_hour <= 0:
                 continue
             if price.verdict == Verdict.QUARANTINED:
+                if price.origin == Origin.SNAPSHOT:
+                    continue  # what the collection holds back confirms nothing
                 self._waiting[_series(price)].append(price)
             elif price.verdict == Verdict.VERIFIED and (
                 price.origin != Origin.SNAPSHOT or is_plausible(price)

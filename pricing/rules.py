@@ -157,7 +157,7 @@ def price_is_positive(offer: Offer, case: Case) -> str | None:
     return None
 
 
-def hard_limits(offer: Offer, case: Case) -> str | None:
+def hard_limits(offer: Offer | KnownPrice, case: Case | None) -> str | None:
     """No GPU's hour costs less than a cent or more than 40 USD (racks: 60 to 70)."""
     del case
     price = usd_per_whole_gpu(offer)
@@ -169,29 +169,39 @@ def hard_limits(offer: Offer, case: Case) -> str | None:
 
 def absurd(offer: Offer, case: Case) -> str | None:
     """A price that is ten times off the market is a mistake."""
-    return _off_market(offer, case, ABSURD_LOW, ABSURD_HIGH, "no price but a mistake")
+    return off_level(offer, case.level(offer), case.kind, (ABSURD_LOW, ABSURD_HIGH), "no price but a mistake")
 
 
 def band(offer: Offer, case: Case) -> str | None:
     """A price is near what its class of sellers asked lately for this GPU."""
     level = case.level(offer)
+    return off_level(offer, level, case.kind, _band_of(level), "too far from the market")
+
+
+def _band_of(level: Level | None) -> tuple[float, float]:
     if level is None or level.is_own_class:
-        return _off_market(offer, case, BAND_LOW, BAND_HIGH, "too far from the market")
-    return _off_market(offer, case, WIDE_BAND_LOW, WIDE_BAND_HIGH, "too far from the market")
+        return BAND_LOW, BAND_HIGH
+    return WIDE_BAND_LOW, WIDE_BAND_HIGH
 
 
-def _off_market(offer: Offer, case: Case, low: float, high: float, verdict: str) -> str | None:
-    level = case.level(offer)
+def off_level(
+    one: Offer | KnownPrice,
+    level: Level | None,
+    kind: ProviderClass,
+    limits: tuple[float, float],
+    verdict: str,
+) -> str | None:
+    """Return by how much a price is off the level of the market, where that is beyond the limits."""
     if level is None:
         return None
-    price = usd_per_whole_gpu(offer)
+    price = usd_per_whole_gpu(one)
     factor = price / level.usd_per_gpu_hour
-    if low <= factor <= high:
+    if limits[0] <= factor <= limits[1]:
         return None
-    who = f"{case.kind}s" if level.is_own_class else "sellers of any class"
+    who = f"{kind}s" if level.is_own_class else "sellers of any class"
     return (
         f"{dollars(price)} USD per GPU-hour is {_times(factor)} the {dollars(level.usd_per_gpu_hour)} that "
-        f"{who} ask ({level.observations} {tier_group(offer.tier)} prices): {verdict}"
+        f"{who} ask ({level.observations} {tier_group(one.tier)} prices): {verdict}"
     )
 
 
@@ -366,14 +376,18 @@ def _what(known: Recollection) -> str:
 
 def is_plausible(price: KnownPrice, market: Market, kinds: Mapping[str, ProviderClass]) -> bool:
     """Whether a price that people collected is near enough to the market to be leant on."""
-    each = usd_per_whole_gpu(price)
-    if price.gpu is None or not HARD_LOW <= each <= HARD_HIGH_OF.get(price.gpu, HARD_HIGH):
-        return False
-    level = market.level(price.gpu, price.tier, kinds.get(price.provider, ProviderClass.NEOCLOUD))
-    if level is None:
-        return True
-    low, high = (BAND_LOW, BAND_HIGH) if level.is_own_class else (WIDE_BAND_LOW, WIDE_BAND_HIGH)
-    return low <= each / level.usd_per_gpu_hour <= high
+    return price.gpu is not None and why_implausible(price, market, kinds) is None
+
+
+def why_implausible(
+    price: Offer | KnownPrice, market: Market, kinds: Mapping[str, ProviderClass]
+) -> str | None:
+    """Return why a price that people collected cannot be leant on; None where it can."""
+    kind = kinds.get(price.provider, ProviderClass.NEOCLOUD)
+    level = None if price.gpu is None else market.level(price.gpu, price.tier, kind)
+    return hard_limits(price, None) or off_level(
+        price, level, kind, _band_of(level), "too far from the market"
+    )
 
 
 RULES: Sequence[Rule] = (

@@ -74,14 +74,14 @@ def _market(
     where.values["fresh_since"] = now - FRESH
     sql = (
         "SELECT s.collector, p.origin, p.verdict, p.last_seen_at >= :fresh_since AS is_fresh, "
-        "count(*) AS number, max(p.last_seen_at) AS last_seen_at "
-        f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4"
+        "s.gpu IS NULL AS is_nameless, count(*) AS number, max(p.last_seen_at) AS last_seen_at "
+        f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4, 5"
     )
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     newest: dict[str, dict[str, datetime]] = defaultdict(dict)
     for row in fetch(connection, sql, where):
         state = row.verdict
-        if row.origin == Origin.SNAPSHOT:
+        if row.origin == Origin.SNAPSHOT and (row.verdict == Verdict.VERIFIED or row.is_nameless):
             state = "snapshot"
         elif row.verdict == Verdict.VERIFIED and not row.is_fresh:
             state = "stale"

@@ -157,17 +157,18 @@ class Store:
         """
         Return the market: verified prices of own runs and bundled ones, also those that are never ranked.
 
-        What waits in quarantine or was rejected is in `rejected`.
+        What waits in quarantine or was rejected is in `rejected`. Bundled prices whose GPU has an ambiguous
+        name are here, as what nobody can rank.
         """
         where = Where().at(queries.moment_of(as_of)).region(region)
-        where.add("(p.verdict = 'verified' OR p.origin = 'snapshot')")
+        where.add("(p.verdict = 'verified' OR (p.origin = 'snapshot' AND s.gpu IS NULL))")
         where.one_of("s.provider", provider).one_of("s.gpu", gpu).one_of("s.tier", tier)
         with self._reading() as connection:
             return queries.offers(connection, where, limit=limit, series_first=limit is not None)
 
     def rejected(self, provider: Names = None, limit: int | None = None) -> list[StoredOffer]:
-        """Return what own runs brought and verification holds back, newest first, with the reasons."""
-        where = Where().at(None).add("p.verdict <> 'verified' AND p.origin = 'refresh'")
+        """Return what verification holds back, of own runs and bundled, newest first, with the reasons."""
+        where = Where().at(None).add(f"p.verdict <> 'verified' AND {queries.REVIEWED}")
         where.one_of("s.provider", provider)
         with self._reading() as connection:
             order = "ORDER BY p.last_seen_at DESC, p.id DESC"

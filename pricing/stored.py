@@ -33,18 +33,25 @@ class StoredOffer(Offer):
 
     def status(self, now: datetime) -> PriceStatus | None:
         """Return how far the price can be trusted; None where it is in quarantine or rejected."""
-        if self.origin in (Origin.SNAPSHOT, Origin.HISTORY):
-            return PriceStatus.SNAPSHOT
         if self.verdict != Verdict.VERIFIED:
             return None
+        if self.origin in (Origin.SNAPSHOT, Origin.HISTORY):
+            return PriceStatus.SNAPSHOT
         if self.origin == Origin.OWN:
             return PriceStatus.OWN
         return PriceStatus.VERIFIED if now - self.seen_at <= FRESH else PriceStatus.STALE
 
-    def to_document(self) -> Mapping[str, object]:
-        """Return the offer as in `breakeven.offers/1`, with its life."""
+    def to_document(self, now: datetime | None = None) -> Mapping[str, object]:
+        """
+        Return the offer as in `breakeven.offers/1`, with its life.
+
+        Args:
+            now: The present, for the status: a bundled price passed the checks too, and is no verified one.
+        """
+        status = None if now is None else self.status(now)
         return {
             **Offer.to_document(self),
+            **({} if now is None else {"status": None if status is None else str(status)}),
             "price_id": self.price_id,
             "origin": str(self.origin),
             "first_seen_at": _text(self.first_seen_at),

@@ -26,9 +26,10 @@ from pricing.rules import (
     is_plausible,
     machine_key,
     told_key,
+    why_implausible,
 )
 
-__all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify"]
+__all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 
 
 def verify(

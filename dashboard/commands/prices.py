@@ -125,7 +125,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
         ]
 
     return Output(
-        document=_offers_document([offer.to_document() for offer in offers]),
+        document=_offers_document([offer.to_document(now) for offer in offers]),
         text=lambda: _listing(headers, offers, rows, (0, 3, 4, 5, 6, 9, 10, 11), arguments.limit is None),
         warnings=_nothing_known(offers),
     )

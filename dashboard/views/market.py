@@ -117,7 +117,8 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
         gpu = parts.choose_one("history_gpu", "GPU", gpus, default, width=240)
         names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
         chosen = parts.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
-    offers = [offer for offer in data.history(gpu, chosen) if offer.is_rankable]
+    seen = data.history(gpu, chosen)
+    offers = [offer for offer in seen if offer.is_rankable and offer.verdict == "verified"]
     if not offers:
         st.info("No price of it is known.")
         return

@@ -127,7 +127,7 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     assert counts["vultr"] == (73, 0, 0)
     assert counts["digitalocean"] == (8, 0, 0)
     assert counts["vastai"][1:] == (0, 0)
-    (why,) = {one.reasons for one in bench.store.rejected()}
+    (why,) = {one.reasons for one in bench.store.rejected(provider=FOUR)}
     assert "first community price" in why[0]
 
 
@@ -137,7 +137,7 @@ def test_a_second_run_confirms_and_changes_nothing(bench: Bench, payloads: Path)
     again = bench.run(*FOUR, now=NOW + DAY)
     assert {(one.new, one.changed, one.quarantined, one.closed) for one in again.providers} == {(0, 0, 0, 0)}
     assert bench.prices("runpod")["RTX 3070", 1, "community"] == Decimal("0.13")
-    assert bench.store.rejected() == []
+    assert bench.store.rejected(provider=FOUR) == []
 
 
 def test_the_planner_sees_what_a_run_brought(bench: Bench, payloads: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from planner.rates import PriceStatus, Rate
 from pricing.memory import Origin, RunStatus
 from pricing.offer import Offer, Tier, Verdict
+from pricing.reviewing import Decision
 from pricing.store import Store
 from pricing.stored import StoredOffer
 from tests.conftest import NOW
@@ -118,7 +119,7 @@ def test_a_new_price_in_quarantine_leaves_the_verified_one_in_force(store: Store
         "a newer price, 10.76 USD/h seen on 2026-12-01, waits in quarantine: "
         "a jump of 300 % against its own last price"
     )
-    assert only(store.rejected()).usd_per_hour == Decimal("10.76")
+    assert only(store.rejected(provider=ACME)).usd_per_hour == Decimal("10.76")
 
 
 def test_a_confirmed_price_takes_over_from_the_day_it_was_first_seen(store: Store) -> None:
@@ -128,7 +129,7 @@ def test_a_confirmed_price_takes_over_from_the_day_it_was_first_seen(store: Stor
     assert lives(store) == [("2.69", "verified", 0, 0, 1), ("10.76", "verified", 1, 2, None)]
     found = only(store.current_offers(provider=ACME))
     assert (found.times_seen, found.reasons) == (2, ("seen in two runs",))
-    assert store.rejected() == []
+    assert store.rejected(provider=ACME) == []
     assert rates(store, MORNING + 2 * DAY)[0].note is None
 
 
@@ -280,8 +281,8 @@ def test_a_rate_carries_the_exact_price_its_age_and_its_source(store: Store) -> 
 
 def test_the_bundled_prices_are_the_market_before_any_run(store: Store) -> None:
     found = store.rates(NOW)
-    # 5,948 current rows less slices, gpu-only, ambiguous and witness ones.
-    assert len(found) == 4709
+    # 5,957 current rows less slices, gpu-only, ambiguous, witness and implausible ones.
+    assert len(found) == 4676
     assert {rate.status for rate in found} == {PriceStatus.SNAPSHOT}
     assert found == sorted(found, key=lambda rate: rate.usd_per_hour)
     (cheapest,) = [r for r in found if (r.provider, r.gpu, r.gpu_count) == ("runpod", "B200", 2)]
@@ -303,8 +304,35 @@ def test_what_is_left_out_is_counted_with_its_reason(store: Store) -> None:
     assert found["vastai of H200: 75 prices"] == (
         "ambiguous GPU name 'H200 141 GB': form not stated: H200 SXM or H200 NVL (both 141 GB)"
     )
+    why = "bundled, but too far from the market or not what its source says"
+    assert found["runpod: 1 price"] == found["vultr: 5 prices"] == why
     counted = sum(int(what.split(": ")[1].split()[0]) for what, _ in store.left_out(NOW))
-    assert counted + len(store.rates(NOW)) == len(store.current_offers())
+    # Where a bundled price is held back and an older one of the same offer is sound, that one stands.
+    ranked = {rate.offer_id for rate in store.rates(NOW)}
+    held = [one for one in store.rejected() if one.id not in ranked]
+    assert counted + len(store.rates(NOW)) == len(store.current_offers()) + len(held)
+
+
+def test_what_is_held_back_of_the_bundled_prices_is_shown_and_can_be_accepted(store: Store) -> None:
+    held = only(store.rejected(provider="runpod"))
+    assert (held.gpu, held.tier, held.usd_per_hour) == ("Instinct MI300X", Tier.COMMUNITY, Decimal("0.5"))
+    assert (held.origin, held.verdict, held.status(NOW)) == (Origin.SNAPSHOT, Verdict.QUARANTINED, None)
+    assert "0.23 times the 2.19 that marketplaces ask" in held.reasons[0]
+    assert held.id not in {one.id for one in store.current_offers()}
+    assert held.id not in {rate.offer_id for rate in store.rates(NOW)}
+    before = len(store.rates(NOW))
+    store.decide(held.id, Decision.ACCEPT, reason="seen on the page", by="kim", now=NOW)
+    assert store.rejected(provider="runpod") == []
+    assert len(store.rates(NOW)) == before + 1  # and no other bundled price has gone
+
+
+def test_a_bundled_price_is_told_from_one_that_a_run_verified(store: Store) -> None:
+    store.record(run(offer("2.69", at=NOW)))
+    documents = [one.to_document(NOW) for one in store.current_offers(provider=[ACME, "lambda"])]
+    assert {(d["provider"], d["verdict"], d["status"]) for d in documents} == {
+        (ACME, "verified", "verified"),
+        ("lambda", "verified", "snapshot"),
+    }
 
 
 def test_a_waiting_price_without_a_verified_one_is_left_out_with_its_reason(store: Store) -> None:
@@ -436,7 +464,7 @@ def test_statuses_tell_where_each_provider_stands(store: Store) -> None:
     assert (later.verified, later.stale) == (0, 2)
     runpod = by_name["runpod"]
     assert (runpod.last_run_at, runpod.verified, runpod.age_hours) == (None, 0, None)
-    assert runpod.snapshot == 45
+    assert runpod.snapshot == 44
     assert runpod.snapshot_as_of == datetime(2026, 11, 9, tzinfo=UTC)
     assert acme.to_document()["last_success_at"] == "2026-11-30T03:07:00Z"
 
@@ -520,8 +548,8 @@ def test_a_run_that_breaks_leaves_nothing_behind(store: Store, monkeypatch: pyte
 
 def test_a_trial_in_memory_has_the_bundled_prices_and_ends_with_it() -> None:
     with Store.in_memory() as store:
-        assert len(store.rates(NOW)) == 4709
+        assert len(store.rates(NOW)) == 4676
         store.record(run(offer()))
-        assert len(store.rates(NOW)) == 4710
+        assert len(store.rates(NOW)) == 4677
     with Store.open("sqlite://") as store:
         assert store.current_offers(provider=ACME) == []
