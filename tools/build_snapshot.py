@@ -5,8 +5,8 @@ Build `pricing/data/snapshot.csv.gz` from the collected price table and its GPU 
 
 FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the
 table in our form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
-A row that is not what its source says, or is too far from the market of all rows, has its `doubt`: it is kept as
-history and never ranked.
+A row that is not what its source says, or is too far from the market of all rows, has its `doubt`: it is kept
+as history and never ranked.
 """
 
 import csv
