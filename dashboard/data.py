@@ -142,7 +142,8 @@ def export(found: Plan, name: str) -> Callable[[], bytes]:
 
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
-TRUST = ("Rental prices:", "No rental price", "No verified price")  # how far the prices can be trusted
+# How far the prices can be trusted, and what is cheaper and does not count.
+TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
 
 
 def threshold(found: Plan) -> str | None:
@@ -299,10 +300,14 @@ def option_name(option: Option) -> str:
 
 def option_rows(found: Plan) -> list[dict[str, Any]]:
     """Return the ranked options as rows of the table; None is unknown."""
-    return [_option_row(rank, option, found.money) for rank, option in enumerate(found.options, start=1)]
+    passed = zip(found.options, found.passed_over(), strict=True)
+    return [
+        _option_row(rank, option, why_not, found.money)
+        for rank, (option, why_not) in enumerate(passed, start=1)
+    ]
 
 
-def _option_row(rank: int, option: Option, money: Money) -> dict[str, Any]:
+def _option_row(rank: int, option: Option, why_not: str | None, money: Money) -> dict[str, Any]:
     speed = option.point.speed if option.point else None
     prices, price = option.token_prices, option.price
     return {
@@ -311,6 +316,7 @@ def _option_row(rank: int, option: Option, money: Money) -> dict[str, Any]:
         "provider": option.provider_title or option.provider,
         "tier": option.tier,
         "month": _in(money, option.usd_per_month),
+        "counts": why_not or "yes",
         "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
         "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
         "mtok": _in(money, prices.usd_per_million_tokens if prices else None),
@@ -325,7 +331,7 @@ def _option_row(rank: int, option: Option, money: Money) -> dict[str, Any]:
         "deploy": address_of(option.deploy_url),
         "region": option.region,
         "billing": option.billing,
-        "why": "; ".join((*(["too slow to talk to"] if option.is_too_slow else []), *option.notes)) or None,
+        "why": "; ".join(option.notes) or None,
     }
 
 

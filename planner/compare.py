@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.assumptions import Assumptions
 from planner.calling import api_options
-from planner.choice import best_machine, cheapest, cheapest_rental
+from planner.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
 from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
@@ -14,7 +14,7 @@ from planner.measured import Measurement, measurement_of
 from planner.models import Model, find_model
 from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
-from planner.options import BuyBasis, Excluded, Kind, Option, names_text, ranked
+from planner.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.owning import Terms, buy_options
 from planner.purchases import PricePoint
 from planner.quants import QuantFormat, find_quant
@@ -25,7 +25,7 @@ from planner.renting import Market, read_market, rent_options
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.shop import Shop, read_shop
 from planner.tariffs import find_tariff
-from planner.verdict import verdict
+from planner.verdict import proof, verdict, ways
 
 PLAN_SCHEMA = "breakeven.plan/1"
 # Machines on offer end at 16 GPUs; what would need more is counted, not listed.
@@ -39,7 +39,8 @@ class Plan:
     scenario: Scenario
     model: Model
     quant: QuantFormat
-    verdict: str
+    verdict: str  # one sentence
+    proof: tuple[str, ...]  # the figures behind it, one line for each way
     options: tuple[Option, ...]
     excluded: tuple[Excluded, ...]
     recommended: Recommended
@@ -57,6 +58,7 @@ class Plan:
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
             "notes": list(self.notes),
+            "proof": list(self.proof),
         }
 
     def explain(self, number: int) -> Explanation:
@@ -88,18 +90,22 @@ class Plan:
     @property
     def purchase(self) -> Option | None:
         """The cheapest machine to buy, or owned already."""
-        return cheapest(self.options, Kind.BUY) or cheapest(self.options, Kind.BUY, may_be_slow=True)
+        return cheapest_purchase(self.options) or cheapest_purchase(self.options, may_be_slow=True)
 
     @property
     def api(self) -> Option | None:
         """The cheapest API."""
-        return cheapest(self.options, Kind.API)
+        return cheapest_api(self.options)
 
     @property
     def newest_price_at(self) -> str | None:
         """Time of the newest price among the options, as its source states it."""
         times = [option.price.seen_at for option in self.options if option.price.seen_at]
         return max(times, default=None)
+
+    def passed_over(self) -> list[str | None]:
+        """Say for each option why the verdict passes over it, None where it counts."""
+        return passed_over(self.options, self.scenario)
 
     def crossing(self, purchase: Option | None = None, rental: Option | None = None) -> Crossing:
         """
@@ -170,6 +176,7 @@ def plan(
     machines = ranked([*rentals, *purchases])
     apis, not_called = api_options(scenario, model, _api_tokens(scenario, demand, machines), assumptions)
     options = ranked([*machines, *apis])
+    found = ways(scenario, options, money)
     excluded = (
         *_refused(market, shop, fleet),
         *not_rented,
@@ -181,7 +188,8 @@ def plan(
         scenario=scenario,
         model=model,
         quant=quant,
-        verdict=verdict(scenario, model.name, options, excluded, money),
+        verdict=verdict(found, model.name, excluded),
+        proof=tuple(proof(found, excluded)),
         options=options,
         excluded=excluded,
         recommended=recommend_from(

@@ -150,6 +150,7 @@ def preamble(plan: Plan, permalink: str | None) -> list[tuple[str, str]]:
     sources = dict.fromkeys(_source_name(option) for option in plan.options)
     lines = [
         ("verdict", plan.verdict),
+        *(("proof", line) for line in plan.proof),
         ("permalink", permalink or relative_permalink(plan)),
         ("newest price used", time.strftime("%Y-%m-%dT%H:%M:%SZ") if time else "none"),
         ("model", f"{plan.model.name} ({plan.model.id}), {plan.quant.name}"),

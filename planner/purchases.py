@@ -143,8 +143,8 @@ def default_purchase(gpu: str, condition: str = "new", known_by: date | None = N
     Return what a device costs by the newest price points of a condition.
 
     All points of the newest month for the same kind of thing form the range; its middle is the price. Undated
-    points count only where no dated one is known, laptops only where nothing else is. Where no new price is
-    known at all, listings that do not state the condition stand in, and the result says so.
+    points count only where no dated one is known, laptops only where nothing else is. Where no dated new
+    price is known, listings that do not state the condition stand in, and the result says so.
 
     Args:
         gpu: Canonical name of the device.
@@ -156,11 +156,12 @@ def default_purchase(gpu: str, condition: str = "new", known_by: date | None = N
     """
     wanted = Condition(condition)
     points = [point for point in purchase_points(gpu) if point.is_known_by(known_by)]
-    for kind in (wanted, Condition.UNSTATED) if wanted is Condition.NEW else (wanted,):
-        matching = [point for point in points if point.condition is kind]
-        if matching:
-            return _summarised(_newest(matching))
-    return None
+    kinds = (wanted, Condition.UNSTATED) if wanted is Condition.NEW else (wanted,)
+    by_kind = [[point for point in points if point.condition is kind] for kind in kinds]
+    known = [matching for matching in by_kind if matching]
+    dated = [matching for matching in known if any(point.as_of for point in matching)]
+    chosen = next(iter(dated or known), None)
+    return None if chosen is None else _summarised(_newest(chosen))
 
 
 def quoted_purchase(gpu: str, quotes: Iterable[PricePoint], known_by: date | None = None) -> Purchase | None:

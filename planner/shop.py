@@ -109,7 +109,7 @@ def read_shop(
             shop.cloud_only.append(device.name)
         elif purchase is None and not (is_price_set and gpu is not None):
             shop.without_price.append(device.name)
-        elif not is_price_set and purchase is not None and _year(purchase.as_of) < oldest:
+        elif not is_price_set and purchase is not None and year_of(purchase.as_of) < oldest:
             shop.old_price[device.name] = purchase.as_of or "undated"
         else:
             housing = housing_of(device, purchase.what if purchase else None)
@@ -131,14 +131,14 @@ def read_shop(
 
 
 @cache
-def newest_purchase_year(known_by: date | None = None) -> float:
+def newest_purchaseyear_of(known_by: date | None = None) -> float:
     """Return the time of the newest purchase price known on a day, from which others are aged. [years]"""
     known = (point for point in all_purchase_points() if point.is_known_by(known_by))
-    return max((_year(point.as_of) for point in known), default=0.0)
+    return max((year_of(point.as_of) for point in known), default=0.0)
 
 
-def _year(as_of: str | None) -> float:
-    """Return a day, month, quarter or year as a number; an undated one is old."""
+def year_of(as_of: str | None) -> float:
+    """Return a day, month, quarter or year as a number of years; an undated one is old."""
     if not as_of:
         return 0.0
     year, _, rest = as_of.partition("-")

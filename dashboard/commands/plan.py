@@ -125,6 +125,7 @@ def _text(plan: "Plan", limit: int) -> str:
 
     document = plan.to_document()
     return tables.paragraphs(
+        tables.bullets(plan.proof),
         options_table(document["options"], limit, plan.money),
         recommended(document["recommended"], plan.money),
         tables.bullets(plan.notes),

@@ -80,7 +80,6 @@ def _below_the_verdict(found: Plan) -> None:
     threshold = data.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
-    st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
     narrowed = [
         name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
     ]
@@ -108,10 +107,10 @@ def _charts(found: Plan) -> None:
 
 def _options(found: Plan) -> None:
     st.subheader("Every way to serve it, cheapest first", anchor=False)
+    _proof(found)
     if not found.options:
         st.info("Nothing serves it. Loosen a limit, choose a smaller format, or see below what was left out.")
         return
-    _best_of_each(found)
     currency = found.money.currency
     rows = data.option_rows(found)
     event = parts.table(
@@ -127,7 +126,8 @@ def _options(found: Plan) -> None:
     _chosen(found, event)
 
 
-def _best_of_each(found: Plan) -> None:
+def _proof(found: Plan) -> None:
+    """Show the cheapest of each way, how its cost comes about, and how far the prices can be trusted."""
     money = found.money
     best = (
         ("Cheapest to rent", found.rental),
@@ -142,6 +142,10 @@ def _best_of_each(found: Plan) -> None:
         ],
         width=330,
     )
+    with st.container(key="proof"):
+        ways = (line.partition(": ") for line in found.proof)
+        st.markdown("\n".join(f"- **{parts.plain(way)}**: {parts.plain(text)}" for way, _, text in ways))
+        st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
 
 
 def _columns(currency: str) -> dict[str, Any]:
@@ -153,6 +157,7 @@ def _columns(currency: str) -> dict[str, Any]:
         "provider": text("from"),
         "tier": text("tier", width=90),
         "month": number(f"{currency}/month", format="accounting"),
+        "counts": text("counts for the verdict"),
         "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
         "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
         "mtok": number(f"{currency}/M tokens*", format="%.2f"),

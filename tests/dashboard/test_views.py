@@ -259,6 +259,22 @@ def test_options_show_price_age_source_and_an_empty_cell_for_what_is_unknown(dat
     assert called["decode"].isna().all()
 
 
+def test_every_way_stands_below_the_verdict_and_the_first_row_that_counts_is_the_cheapest(database):
+    test = opened(own="1x RTX 4090")
+    found = data.plan(Scenario(model="qwen3-coder-480b-a35b", own="1x RTX 4090"))
+    said = unescaped(texts(test))
+    for way in ("Rent", "Buy", "Your own 1x RTX 4090", "API"):
+        assert f"- **{way}**: " in said
+    assert "your own 1x RTX 4090 does not serve it" in unescaped(test.markdown[0].value)
+    rows = options_table(test)
+    rented = rows[rows["usd_per_hour"].notna()]
+    assert rented[rented["counts"] == "yes"]["month"].min() == found.rental.usd_per_month
+    cheaper = rented[rented["month"] < found.rental.usd_per_month]
+    assert len(cheaper) > 0
+    assert not (cheaper["counts"] == "yes").any()
+    assert "Cheaper, but not counted" in said
+
+
 def test_changing_the_hours_changes_the_verdict(database):
     test = opened()
     before = test.markdown[0].value
@@ -274,7 +290,7 @@ def test_a_demand_takes_the_place_of_the_hours(database):
 
 def test_a_stale_price_is_marked_in_the_verdict_and_in_the_table(stale_database):
     test = opened(model="qwen3-coder-480b-a35b", hours_per_day="1")
-    assert "last seen 2026-11-20" in unescaped(test.markdown[0].value)
+    assert "last seen 2026-11-20" in unescaped(texts(test))
     rows = options_table(test)
     assert list(rows[rows["provider"] == "RunPod"]["status"]) == ["stale"]
     assert list(rows[rows["provider"] == "RunPod"]["seen"]) == ["10 d ago"]

@@ -133,6 +133,11 @@ def test_the_price_of_a_past_day_comes_from_what_was_known_then(points):
     assert default_purchase("X", known_by=date(2024, 12, 31)) is None
 
 
+def test_a_dated_listing_goes_before_an_undated_new_price(points):
+    points(point(750, as_of=None), point(700, as_of="2025-08", condition="unstated"))
+    assert (default_purchase("X").usd, default_purchase("X").as_of) == (700, "2025-08")
+
+
 def test_nothing_known_is_none_and_not_zero(points):
     points()
     assert default_purchase("X") is None
