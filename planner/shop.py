@@ -131,7 +131,7 @@ def read_shop(
 
 
 @cache
-def newest_purchaseyear_of(known_by: date | None = None) -> float:
+def newest_purchase_year(known_by: date | None = None) -> float:
     """Return the time of the newest purchase price known on a day, from which others are aged. [years]"""
     known = (point for point in all_purchase_points() if point.is_known_by(known_by))
     return max((year_of(point.as_of) for point in known), default=0.0)

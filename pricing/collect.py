@@ -45,7 +45,7 @@ WORKERS = 32
 MAX_REASON = 400
 # A page that never changes may be one that nobody updates; list prices stay for weeks. Source: own choice.
 STALE_AFTER = timedelta(days=30)
-# Currencies whose prices are met unlabelled. Source: PROVIDERS 17 (4), 18 (4).
+# Currencies whose prices are met unlabelled. Source: docs/providers.md, "Scaleway", "OVHcloud".
 _CONFUSED = ("EUR", "GBP")
 
 

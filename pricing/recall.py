@@ -15,7 +15,7 @@ from pricing.regions import region_key
 
 # A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
 INDEPENDENT_AFTER = timedelta(hours=1)
-# Two prices within this share are one: rounding, exchange rates. Source: PROVIDERS 24, "within 2 %".
+# Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
 SAME_SHARE = 0.02
 
 Key = tuple[object, ...]

@@ -18,25 +18,25 @@ from pricing.provider import ProviderClass
 from pricing.recall import SAME_SHARE, Memory, Recollection, is_same
 from pricing.regions import region_key
 
-# Limits of any GPU's hour, and of a slice scaled up. Source: PROVIDERS 0.3 (d). [USD/h]
+# Limits of any GPU's hour, and of a slice scaled up. Source: docs/providers.md, "Plausible prices". [USD/h]
 HARD_LOW, HARD_HIGH = 0.01, 40.0
-# Racks list at up to 54.08 (Azure GB200, Brazil South, 2026-06-18). Source: offers_snapshot.csv.
+# Racks list at up to 54.08 (Azure GB200, Brazil South, 2026-06-18). Source: the bundled snapshot.
 HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
-# Against the middle of the own class: 1 % of 6,335 true rows of the snapshot lie outside. Source: PROVIDERS
-# 0.3; docs/verification.md.
+# Against the middle of the own class: 1 % of 6,335 true rows of the snapshot lie outside. Source:
+# docs/verification.md.
 BAND_LOW, BAND_HIGH = 0.3, 3.0
 # Where the class has too few prices and all classes are taken together. Source: own choice.
 WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
-# So far from the middle a price is no price but a mistake. Source: PROVIDERS 0.3, "0.1x..10x".
+# So far from the middle a price is no price but a mistake. Source: docs/providers.md, "Plausible prices".
 ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
 # Largest move that needs no confirmation, as a factor: 0.4 % of 15,894 successive pairs of list prices move
 # by more than 1.5, 1.4 % of 7,007 pairs of Vast.ai by more than 2.5, which still catches every factor of 3.
-# Source: history_dev.csv, counted; docs/verification.md.
+# Source: the bundled history, counted; docs/verification.md.
 JUMP_LIST, JUMP_SPOT, JUMP_MARKETPLACE = 1.5, 2.0, 2.5
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
 # instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
 # T4 0.526, four 4.352); on a marketplace sizes are different machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
-# Source: PROVIDERS 5 (3); history_dev.csv; vast_bundles.json.
+# Source: docs/providers.md, "Lambda"; the bundled history; a book of Vast.ai.
 SIZES = {
     ProviderClass.NEOCLOUD: (0.55, 1.8),
     ProviderClass.HYPERSCALER: (0.4, 2.5),
@@ -44,11 +44,12 @@ SIZES = {
     ProviderClass.WITNESS: (0.3, 3.3),
 }
 SIZES_SAME = 1.25
-# True community prices lie above 0.45 of the secure one, placeholders at 0.21. Source: PROVIDERS 1 (4).
+# True community prices lie above 0.45 of the secure one, placeholders at 0.21.
+# Source: docs/providers.md, "RunPod".
 COMMUNITY_LOW = 0.3
 # How closely a ratio must match a confusion of units to be called one.
 UNIT_SHARE = 0.03
-# Hours of a day, of a month as providers count it, of a year; cents. Source: PROVIDERS 0.2, 0.7.
+# Hours of a day, of a month as providers count it, of a year; cents. Source: docs/providers.md, "Units".
 UNIT_FACTORS = {
     24.0: "a day",
     672.0: "a month",
@@ -56,15 +57,16 @@ UNIT_FACTORS = {
     744.0: "a month",
     8760.0: "a year",
 }
-# Exchange rates move within this. Source: own choice, fx_rates.csv differs by 0.2 % from day to day.
+# Exchange rates move within this. Source: own choice; reference rates differ by 0.2 % from day to day.
 FX_SHARE = 0.004
 # An own price this much older than a dearer one of the same GPUs may be a page served again. Source:
-# PROVIDERS 4, 8x H100 at 23.92 of 2025 beside 35.28 of 2026.
+# docs/providers.md, "DigitalOcean": 8x H100 at 23.92 of 2025 beside 35.28 of 2026.
 OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
-# A witness that is older than the source confirms it within this; it never overrules. Source: PROVIDERS 24.
+# A witness that is older than the source confirms it within this; it never overrules.
+# Source: docs/providers.md, "Witnesses".
 WITNESS_SHARE = 0.15
 # On a marketplace the book has moved between two runs; half of its daily moves are smaller. Source:
-# history_dev.README.md, "Behaviour", vast.ai, p50 0.133 to 0.223.
+# the bundled history, Vast.ai, medians of 0.133 to 0.223.
 SEEN_SHARE_MARKETPLACE = 0.2
 # Earlier prices within this tell which offers changed, and which took over the price of another.
 LATELY = timedelta(days=14)

@@ -16,10 +16,10 @@ from pricing.reading import amount, beginning, name_of, read_rows
 _BASE = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"
 # Half a gigabyte each; more regions cost time and traffic every night.
 _REGIONS = ("us-east-1", "eu-central-1")
-# The file of us-east-1 had 482 MB as JSON on 2026-09-07. Source: PROVIDERS 6 (1).
+# The file of us-east-1 had 482 MB as JSON on 2026-09-07. Source: docs/providers.md, "AWS".
 _MAX_BYTES = 2 * 2**30
 # What a row must say, by column of the CSV and attribute of the JSON. Capacity blocks, unused reservations,
-# Windows and licensed software are other rows of the same instance. Source: PROVIDERS 6 (3), (4).
+# Windows and licensed software are other rows of the same instance. Source: docs/providers.md, "AWS".
 _WANTED = {
     ("TermType", None): {"OnDemand"},
     ("Tenancy", "tenancy"): {"Shared"},

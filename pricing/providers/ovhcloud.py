@@ -12,9 +12,9 @@ from pricing.provider import Page, Provider, ProviderClass
 from pricing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 
 _PRICE_UNIT = Decimal(10) ** -8  # prices are whole 1e-8 of the currency
-# `formattedPrice` is rounded to cents. Source: PROVIDERS 18 (3).
+# `formattedPrice` is rounded to cents. Source: docs/providers.md, "OVHcloud".
 _HALF_CENT = Decimal("0.005")
-# Hours in a month of the monthly plans, as everywhere here. Source: PROVIDERS 0.7.
+# Hours in a month of the monthly plans, as everywhere here. Source: docs/providers.md, "Months".
 _HOURS_PER_MONTH = 730
 _MODES = {"consumption": Tier.ON_DEMAND, "monthly.postpaid": Tier.RESERVED_OTHER}
 

@@ -12,7 +12,8 @@ from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, is_json_with, lower_quartile, name_of, next_key, number, whole
 
-# Names as Vast.ai writes them, in books near its page limit. Source: hardware_aliases.csv, Vast.ai.
+# Names as Vast.ai writes them, in books near its page limit.
+# Source: planner/data/gpus.toml, names seen at Vast.ai.
 _BOOKS: Mapping[str, tuple[str, ...]] = {
     "h100_sxm": ("H100 SXM",),
     "h100_pcie": ("H100 NVL", "H100 PCIE"),
@@ -27,9 +28,10 @@ _BOOKS: Mapping[str, tuple[str, ...]] = {
     "rtx_3090": ("RTX 3090", "RTX 3090 Ti"),
     "amd": ("MI300X", "MI325X", "MI355X"),
 }
-# Vast.ai writes "H200 NVL" for the card. Source: hardware_aliases.csv, seen in Vast.ai.
+# Vast.ai writes "H200 NVL" for the card. Source: planner/data/gpus.toml, names seen at Vast.ai.
 _CANONICAL: Mapping[str, str] = {"H200": "H200 SXM"}
-# Offers in one answer, whatever limit is asked for: a book this long may be cut off. Source: PROVIDERS 2 (1).
+# Offers in one answer, whatever limit is asked for: a book this long may be cut off.
+# Source: docs/providers.md, "Vast.ai".
 _PAGE_LIMIT = 64
 
 

@@ -36,7 +36,7 @@ def offer(**changes: Any) -> Offer:
     return normalise(raw(**changes), provider="acme", source_url=URL, seen_at=SEEN)
 
 
-# All strings of PROVIDERS 0.5 and the spellings in the payloads: name, memory, form -> device.
+# All strings of docs/providers.md, "Names", and the spellings in the payloads: name, memory, form -> device.
 NAMES: list[tuple[str, float | None, str | None, str | None]] = [
     ("NVIDIA H100 80GB HBM3", None, None, "H100 SXM"),
     ("NVIDIA H100 80GB HBM3", 80, None, "H100 SXM"),
