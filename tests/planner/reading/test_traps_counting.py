@@ -389,8 +389,13 @@ def test_bytes_are_told_apart_by_what_tensors_are_for():
     assert sums[TensorClass.ATTENTION] == sums[TensorClass.ROUTED_EXPERTS] == sums[TensorClass.TOWER] == 32
     assert sums[TensorClass.FEED_FORWARD] == 64
     assert sums[TensorClass.OTHER] == 8
-    assert table.bytes_by_layer == (96, 40)
     assert sum(sums.values()) == table.total_bytes
+    stored = table.stored(read(llama_8b(num_hidden_layers=2)).model)
+    assert stored.layer_bytes == (96, 40)
+    assert (stored.routed_bytes, stored.tower_bytes) == (32, 32)
+    assert (stored.embedding_bytes, stored.head_bytes) == (80, 80)
+    # Read for every token: the head, attention, both MLPs and the norm; one row of the embedding only.
+    assert stored.read_bytes == 80 + 32 + 64 + 8
 
 
 def test_qwen2_has_biases_that_no_field_names():
