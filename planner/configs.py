@@ -41,6 +41,7 @@ class ModelReading:
     quant: str | None  # entry of the catalogue in whose format the files hold the weights; None: as published
     notes: tuple[str, ...] = ()
     tensors: TensorTable | None = None
+    is_gguf: bool = False  # served by llama.cpp
 
 
 def read_config_text(text: str, where: str = "config.json") -> dict[str, Any]:
