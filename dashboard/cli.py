@@ -29,9 +29,18 @@ from dashboard.commands.base import (
     one_line,
     suggestion,
 )
-from planner.errors import InvalidScenario, PlannerError
+from planner.errors import InvalidScenario, PlannerError, UnknownName
 from pricing.errors import PricingError, SettingsError
 
+# What to do about a name that is close to none.
+LISTED = {
+    "model": "; `breakeven models` lists them",
+    "GPU": "; `breakeven gpus` lists them",
+    "quant": "; `breakeven quants` lists them",
+    "provider": "; `breakeven providers` lists them",
+    "assumption": "; `breakeven plan --assumptions` lists them",
+    "offer": "; `breakeven prices rejected` lists those that can be decided",
+}
 INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -91,6 +100,9 @@ def _guarded(argv: list[str], clock: Callable[[], datetime]) -> int:
         name, _, rest = error.field.partition(" ")  # "hours_per_day", or "set power_kw"
         option = f"--{name.replace('_', '-')} {rest}".strip()
         return _refuse(f"{option}: {error.value!r} is not allowed; give {error.allowed}", WRONG_USAGE)
+    except UnknownName as error:
+        where = "" if error.matches else LISTED.get(error.kind, "")
+        return _refuse(f"{error}{where}", WRONG_USAGE)
     except (PlannerError, SettingsError) as error:
         return _refuse(str(error), WRONG_USAGE)
     except (PricingError, NothingDone) as error:

@@ -52,6 +52,14 @@ class UnknownProvider(PricingError, UnknownName):
             self.args = (f"provider {name!r}: {why}",)
 
 
+class NothingToDecide(PricingError, UnknownName):
+    """An offer about whose price a person has nothing to decide."""
+
+    def __init__(self, offer_id: str, why: str) -> None:
+        UnknownName.__init__(self, "offer", offer_id)
+        self.args = (f"offer {offer_id!r} {why}",)
+
+
 class NormaliseError(PricingError):
     """Unknown or ambiguous GPU, unit or currency."""
 

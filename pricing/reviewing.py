@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from planner.catalogue import close_matches
 from planner.errors import UnknownName
+from pricing.errors import NothingToDecide
 from pricing.memory import Origin
 from pricing.offer import Verdict
 from pricing.rows import PRICE, REVIEW, SERIES, bump_revision
@@ -70,7 +71,9 @@ def decide(
     if target is None:
         known = [one.offer_id for one in open_prices]
         state = "is verified already" if decision is Decision.ACCEPT else "is rejected already"
-        raise UnknownName(f"price to {decision}", f"{known[0]}, which {state}" if known else offer_id)
+        if known:
+            raise NothingToDecide(known[0], f"{state}; there is nothing to {decision}")
+        raise UnknownName("offer", offer_id)
     if decision is Decision.ACCEPT:
         replaced = _accept(connection, target, verified)
     else:

@@ -11,6 +11,7 @@ from dashboard.commands.base import Commands, Context, Output, Parser, UsageErro
 
 if TYPE_CHECKING:
     from datetime import date, datetime
+    from decimal import Decimal
 
     from pricing.stored import StoredOffer
 
@@ -88,7 +89,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
         if arguments.all:
             held = store.rejected(provider=_provider_names(arguments.provider))
             offers += [offer for offer in held if _is_chosen(offer, arguments)]
-    offers = sorted(offers, key=lambda offer: (offer.gpu or "~", offer.usd_per_gpu_hour, offer.id))
+    offers = sorted(offers, key=_place)
     offers = offers[: _limit(arguments)]
     headers = (
         "GPU",
@@ -117,7 +118,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
                 str(offer.tier),
                 tables.money(offer.usd_per_gpu_hour, 3),
                 tables.money(offer.usd_per_hour),
-                str(offer.status(now) or offer.verdict),
+                _status(offer, now) or str(offer.verdict),
                 f"{offer.seen_at:%Y-%m-%d}",
                 tables.source(offer.source_url),
             )
@@ -129,6 +130,17 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
         text=lambda: _listing(headers, offers, rows, (0, 3, 4, 5, 6, 9, 10, 11), arguments.limit is None),
         warnings=_nothing_known(offers),
     )
+
+
+def _place(offer: "StoredOffer") -> tuple[str, bool, "Decimal", str]:
+    """Sort by GPU and price of its hour; slices stand behind whole GPUs, for they are no bargains of them."""
+    return offer.gpu or "~", offer.gpu_fraction is not None, offer.usd_per_gpu_hour, offer.id
+
+
+def _status(offer: "StoredOffer", now: "datetime") -> str | None:
+    """Return how far a price can be trusted today, None where it counts for nothing."""
+    status = offer.status(now)
+    return None if status is None else str(status)
 
 
 def list_history(arguments: argparse.Namespace, context: Context) -> Output:
@@ -267,7 +279,10 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
 
     nothing = "nothing is held back" if not offers else ""
     return Output(
-        document={"schema": "breakeven.rejected/1", "offers": [offer.to_document() for offer in offers]},
+        document={
+            "schema": "breakeven.rejected/1",
+            "offers": [{**offer.to_document(), "raw": offer.raw} for offer in offers],
+        },
         text=lambda: (
             nothing
             or _listing(headers, offers, rows, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10), arguments.limit is None)

@@ -4,7 +4,7 @@ import argparse
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,8 @@ def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
     default = {"gpus": 1}.get(name, _FIELDS[name].default) if given is None else given
 
     def read(text: str) -> Any:
+        if not text and default in (None, MISSING):
+            raise UsageError(f"{name}: the cell is blank, and no such option is given")
         value = parse(name, text or default)
         if name == "model":
             return model_named(value)

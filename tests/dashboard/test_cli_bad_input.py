@@ -46,6 +46,18 @@ def test_unknown_model_names_close_matches(cli, command):
 
 
 @pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("size", "zzzzzz", "--gpu", "H100 SXM"), "unknown model 'zzzzzz'; `breakeven models` lists them"),
+        (("size", MODEL, "--gpu", "zzzzzz"), "unknown GPU 'zzzzzz'; `breakeven gpus` lists them"),
+        (("prices", "accept", "000000", "--reason", "x"), "`breakeven prices rejected` lists those"),
+    ],
+)
+def test_a_name_close_to_none_says_where_the_names_are(cli, database, command, expected):
+    assert_one_line(cli(*command), 2, expected)
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         (("--gpu", "H1000 SXM"), ("unknown GPU 'H1000 SXM'", "H100 SXM")),
@@ -518,23 +530,28 @@ def test_a_bad_row_fills_its_error_and_spoils_no_other(cli, tmp_path):
         f"3,nobody-knows,H100 SXM,8,,\n"
         f'4,{MODEL},H100 SXM,8,,"8,5"\n'
         f"5,{MODEL},H100 SXM\n"
-        f"6,{MODEL},H100 SXM,8,,8192,,\n",
+        f"6,{MODEL},H100 SXM,8,,8192,,\n"
+        "7,,H100 SXM,8,,\n"
+        f"8,{MODEL},,8,,\n",
         encoding="utf-8",
     )
     ran = cli("size", "--rows", source, "-o", target, "--json")
     assert ran.code == 0
-    assert ran.document == {"schema": "breakeven.rows/1", "rows": 6, "errors": 4, "file": str(target)}
+    assert ran.document == {"schema": "breakeven.rows/1", "rows": 8, "errors": 6, "file": str(target)}
     import csv
 
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5", "6", "7", "8"]
     errors = [row["error"] for row in rows]
     assert (errors[0], errors[4]) == ("", "")
     assert "unknown quant 'Q4_K_X'" in errors[1]
     assert "unknown model 'nobody-knows'" in errors[2]
     assert "with a decimal point: 8.5" in errors[3]
     assert "8 cells under 6 headings" in errors[5]
+    assert errors[6:] == [
+        f"{name}: the cell is blank, and no such option is given" for name in ("model", "gpu")
+    ]
     alone = cli("size", MODEL, "--gpu", "H100 SXM", "--gpus", 8, "--json").document
     for name in ("weights_gib", "kv_cache_gib", "runtime_gib", "total_gib", "usable_gib"):
         assert float(rows[0][name]) == pytest.approx(alone["memory"][name], rel=1e-12)

@@ -83,9 +83,20 @@ def test_status_and_rejected_of_a_database_that_has_grown_old(cli, stale_databas
     assert rejected["schema"] == "breakeven.rejected/1"
     (offer,) = rejected["offers"]
     assert (offer["verdict"], offer["reasons"]) == ("quarantined", ["below a tenth of the market"])
+    assert offer["raw"] == "0.02"
     listed = cli("prices", "list", "--json").document["offers"]
     everything = cli("prices", "list", "--all", "--json").document["offers"]
     assert len(everything) == len(listed) + 1
+    assert {offer["status"] for offer in listed} == {"stale"}
+    assert [offer["status"] for offer in everything if offer["verdict"] == "quarantined"] == [None]
+
+
+def test_a_bundled_price_is_never_listed_as_verified_today(cli, database):
+    offers = cli("prices", "list", "--gpu", "A10", "--json").document["offers"]
+    assert {(offer["origin"], offer["status"]) for offer in offers} == {("snapshot", "snapshot")}
+    is_slice = [offer["gpu_fraction"] is not None for offer in offers]
+    assert True in is_slice
+    assert is_slice == sorted(is_slice)  # a slice is no bargain of the whole
 
 
 def test_nothing_known_names_the_command_that_helps(cli, empty_database):

@@ -123,5 +123,5 @@ def test_an_almost_right_identifier_is_answered_with_the_close_one(doubted: Stor
 
 def test_what_is_decided_already_is_said(doubted: Store) -> None:
     decide(doubted, "accept")
-    with pytest.raises(UnknownName, match="which is verified already"):
+    with pytest.raises(UnknownName, match="is verified already; there is nothing to accept"):
         decide(doubted, "accept")
