@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dashboard.fields import FIELDS, GROUPS, Field, Kind, as_widget_value
+from planner.assumptions import split_settings
 from planner.errors import InvalidScenario, PlannerError, UnknownName
 from planner.gpus import find_gpu
 from planner.models import find_model
 from planner.quants import find_quant
 from planner.rates import Tier
-from planner.scenario import DEFAULT_MODEL, SCENARIO_VERSION, Owned, Scenario, split_settings
+from planner.scenario import DEFAULT_MODEL, SCENARIO_VERSION, Owned, Scenario
 from pricing.errors import PricingError
 
 __all__ = [

@@ -31,8 +31,6 @@ DEFAULT_USD_PER_KWH = 0.175
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
 DOUBTFUL_USD_PER_KWH = 2.0
 
-# The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
-_NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
 _OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
 # More than any machine or cluster that a plan speaks of.
 MOST_GPUS = 1024
@@ -44,14 +42,9 @@ def _owned(name: str, value: Any) -> str:
     return str(text)
 
 
-def split_settings(text: str) -> list[str]:
-    """Return the single settings of `NAME=VALUE,NAME=VALUE`."""
-    return [item for item in _NEXT_SETTING.split(text) if item.strip()]
-
-
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
     if isinstance(value, str):
-        value = split_settings(value)
+        value = [value]
     if isinstance(value, Mapping):
         value = list(value.items())
     texts = [item if isinstance(item, str) else f"{item[0]}={item[1]}" for item in value]
