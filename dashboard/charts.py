@@ -55,17 +55,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One cell of a grid: `level` 0 is good, higher is worse; `word` says it without colour."""
-
-    row: str
-    column: str
-    word: str
-    level: int
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
     """One named point of a cloud; those on the front are marked."""
 
@@ -362,36 +351,6 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
     )
 
 
-def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: str) -> Drawing:
-    """Show words in a grid of cells, shaded by how good they are."""
-    values = [
-        {"row": c.row, "column": c.column, "word": c.word, "level": c.level, "detail": c.detail}
-        for c in cells
-    ]
-    rows = list(dict.fromkeys(cell.row for cell in cells))
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("column:N", sort=columns, title=column_title, axis=alt.Axis(orient="top", labelAngle=-40)),
-        y=alt.Y("row:N", sort=rows, title=row_title, axis=alt.Axis(labelLimit=260)),
-        tooltip=[
-            alt.Tooltip("row:N", title=row_title),
-            alt.Tooltip("column:N", title=column_title),
-            alt.Tooltip("detail:N", title="what"),
-        ],
-    )
-    # Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
-    shades = ["#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee"]
-    boxes = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("level:O", legend=None, scale=alt.Scale(domain=[0, 1, 2, 3], range=shades))
-    )
-    # A narrow screen has room for the number alone.
-    shown = f"width / {len(columns)} < 48 ? split(datum.word, ' ')[0] : datum.word"
-    words = base.transform_calculate(shown=shown).mark_text(fontSize=12, color="#1a1a1a")
-    words = words.encode(text="shown:N")
-    chart = (boxes + words).properties(height=24 * len(rows) + 120)
-    return Drawing(chart=chart, alt=alt_text)
-
-
 def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, height: int = 380) -> Drawing:
     """Show points on two logarithmic axes; those on the front are joined and named."""
     kinds = list(dict.fromkeys(dot.kind for dot in dots))
@@ -423,11 +382,15 @@ def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, hei
     )
     front = alt.Chart(alt.Data(values=sorted((v for v in values if v["front"]), key=lambda v: v["x"])))
     path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order="x:Q")
-    names = front.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
-        x=x_axis, y=y_axis, text="label:N"
+    # A narrow screen has no room for names: they stand in the caption and in the table.
+    named = front.transform_calculate(shown="width < 500 ? '' : datum.label")
+    names = named.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
+        x=x_axis, y=y_axis, text="shown:N"
     )
     chart = (path + points + names).properties(height=height)
-    return Drawing(chart=chart, alt=alt_text)
+    ordered = sorted(values, key=lambda value: (not value["front"], value["y"]))
+    rows = [{"option": v["label"], x_title: v["x"], y_title: v["y"], "kind": v["kind"]} for v in ordered]
+    return Drawing(chart=chart, alt=alt_text, rows=rows)
 
 
 def effect(found: Effect) -> Drawing | None:

@@ -6,6 +6,7 @@ makes the next page compute it anew.
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ from pricing.store import Store
 from pricing.stored import ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
-    from dashboard.charts import Cell, Dot
+    from dashboard.charts import Dot
 
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
@@ -55,6 +56,11 @@ RECOMMENDED = {
     "best_value": "Best value",
     "unified_memory": "Unified memory",
     "cheapest_cloud": "Cloud from",
+}
+# Price lists that are published as packages, by how the catalogue names them; the group is the version.
+PACKAGES = {
+    r"genai-prices (\d[\d.]*)": "genai-prices",
+    r"litellm model price file \(release (\d[\d.]*)\)": "litellm",
 }
 # Formats of `planner.export` that the page offers: label and type.
 DOWNLOADS: Mapping[str, tuple[str, str]] = {
@@ -311,28 +317,37 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
     speed = option.point.speed if option.point else None
     prices, price = option.token_prices, option.price
     return {
-        "rank": rank,
-        "option": f"buy {times_text(option)}" if _is_bought(option) else times_text(option),
-        "provider": option.provider_title or option.provider,
-        "tier": option.tier,
+        "option": _row_name(option),
         "month": _in(money, option.usd_per_month),
-        "counts": why_not or "yes",
-        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
-        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
+        "provider": option.provider_title or option.provider,
         "mtok": _in(money, prices.usd_per_million_tokens if prices else None),
         "decode": speed.decode_tokens_per_s if speed else None,
+        "counts": why_not or "yes",
+        "seen": _seen(option),
+        "source": address_of(price.source_url),
+        "rank": rank,
+        "tier": option.tier,
+        "status": str(price.status),
+        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
+        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
         "aggregate": speed.aggregate_tokens_per_s if speed else None,
         "pays_back": option.break_even_months,
         "purchase": _in(money, option.purchase_usd),
         "vram": option.vram_total_gb,
-        "status": str(price.status),
-        "seen": _seen(option),
-        "source": address_of(price.source_url),
         "deploy": address_of(option.deploy_url),
+        "product": option.name if option.kind is Kind.API else option.instance_type,
         "region": option.region,
         "billing": option.billing,
+        "stated": option.purchase_source or price.source_url,
         "why": "; ".join(option.notes) or None,
     }
+
+
+def _row_name(option: Option) -> str:
+    """Name an option as shortly as the first column needs it; the name of an API stands in a later one."""
+    if option.kind is Kind.API:
+        return f"API of {option.provider_title or option.provider}"
+    return f"buy {times_text(option)}" if _is_bought(option) else times_text(option)
 
 
 def _is_bought(option: Option) -> bool:
@@ -355,6 +370,9 @@ def address_of(source: str | None) -> str | None:
     """Return a source as an address that a browser opens, None where it has none."""
     if source is None:
         return None
+    for pattern, package in PACKAGES.items():
+        if found := re.fullmatch(pattern, source):
+            return f"https://pypi.org/project/{package}/{found[1]}/"
     if source.startswith("github:"):  # as the bundled collection names a file at a commit
         repository, _, rest = source.removeprefix("github:").partition("@")
         commit, _, path = rest.partition(":")
@@ -468,10 +486,19 @@ def methodology() -> str | None:
     return None
 
 
-def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) -> "list[Cell]":
-    """Return for each model and GPU the smallest number of GPUs that holds it, in words."""
-    from dashboard.charts import Cell  # loads the chart library: late, so that the first page need not wait
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of a grid: `level` 0 is good, higher is worse; `word` says it without colour."""
 
+    row: str
+    column: str
+    word: str
+    level: int
+    detail: str = ""
+
+
+def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) -> list[Cell]:
+    """Return for each model and GPU the smallest number of GPUs that holds it, in words."""
     found = size_grid(
         [find_model(name).model for name in models],
         [find_gpu(name).gpu for name in gpus],
@@ -502,11 +529,11 @@ def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) ->
     return cells
 
 
-def cells_as_rows(cells: "Sequence[Cell]") -> list[dict[str, str]]:
-    """Return a grid of cells as a table: one row each, a column for each of theirs."""
+def cells_as_rows(cells: Sequence[Cell]) -> list[dict[str, str]]:
+    """Return the details of a grid of cells as a table: one row each, a column for each of theirs."""
     rows: dict[str, dict[str, str]] = {}
     for cell in cells:
-        rows.setdefault(cell.row, {"": cell.row})[cell.column] = cell.word
+        rows.setdefault(cell.row, {"": cell.row})[cell.column] = cell.detail
     return list(rows.values())
 
 
@@ -522,20 +549,20 @@ def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
     status = offer.status(present)
     return {
         "gpu": offer.gpu or offer.gpu_raw,
+        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
+        "provider": offer.provider,
+        "tier": str(offer.tier),
+        "region": offer.region,
+        "status": str(status) if status else str(offer.verdict),
+        "seen_at": offer.seen_at,
+        "source": address_of(offer.source_url),
         "gpu_count": offer.gpu_count,
+        "usd_per_hour": float(offer.usd_per_hour),
         "gpu_fraction": offer.gpu_fraction,
         "memory_gb_per_gpu": offer.memory_gb_per_gpu,
         "form": offer.form,
-        "provider": offer.provider,
         "instance_type": offer.instance_type,
-        "region": offer.region,
-        "tier": str(offer.tier),
-        "usd_per_hour": float(offer.usd_per_hour),
-        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
         "billing": None if offer.billing is None else str(offer.billing),
-        "status": str(status) if status else str(offer.verdict),
-        "seen_at": offer.seen_at,
-        "source": offer.source_url,
         "is_ranked": offer.is_rankable,
         "why_not": None if offer.is_rankable else _why_not(offer),
     }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import address, state
+from dashboard import address, state, tables
 from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
 from planner.errors import PlannerError
 from planner.scenario import Scenario
@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from dashboard.charts import Drawing
+    from dashboard.data import Cell
 
 log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
+# Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
+SHADES = ("#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee")
 _TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
 
 
@@ -176,6 +179,24 @@ def choose_one(key: str, label: str, options: Sequence[str], default: str, *, wi
     return chosen or default
 
 
+def source_column() -> Any:
+    """Return the column that links to the source of each price, by the name of its host."""
+    host = r"https?://(?:www\.)?([^/]+)"
+    return st.column_config.LinkColumn("source", display_text=host, width=130)
+
+
+def document(text: str) -> None:
+    """Show a Markdown document of ours; its tables scroll on a narrow screen where they must."""
+    import pandas as pd
+
+    for block in tables.split_markdown(text):
+        if isinstance(block, str):
+            st.markdown(block)
+        else:
+            header, *rows = [[r"\-" if cell == "-" else cell for cell in row] for row in block]
+            st.table(pd.DataFrame(rows, columns=header), hide_index=True)
+
+
 def links(entries: Iterable[tuple[str, str]]) -> None:
     """Show links in a row; only http and addresses of this server are linked."""
     shown = [f"[{plain(text)}]({address})" for text, address in entries if is_safe_address(address)]
@@ -244,6 +265,41 @@ def table(
         selection_mode="multi-row",
     )
     return list(shown.selection.rows) if on_select else []
+
+
+def grid(cells: "Sequence[Cell]", *, corner: str, alt: str, key: str) -> None:
+    """
+    Show words in a grid, shaded by how good they are; on a narrow screen it scrolls beside the row's name.
+
+    Args:
+        cells: In any order of rows and columns.
+        corner: Title of the column of names.
+        alt: What the grid says, in one sentence.
+        key: Of the element.
+    """
+    import pandas as pd
+
+    rows, columns = (
+        list(dict.fromkeys(names)) for names in zip(*((c.row, c.column) for c in cells), strict=True)
+    )
+    words = pd.DataFrame("", index=rows, columns=columns)
+    styles = words.copy()
+    for cell in cells:
+        words.loc[cell.row, cell.column] = cell.word
+        styles.loc[cell.row, cell.column] = f"background-color: {SHADES[cell.level]}; color: #1a1a1a"
+    for frame in (words, styles):
+        frame.insert(0, corner, rows if frame is words else "")
+    shown = words.style.apply(lambda _: styles, axis=None)
+    text = st.column_config.TextColumn
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={corner: text(pinned=True, width=180)},
+        width="stretch",
+        height="content",
+        alt=alt,
+        key=key,
+    )
 
 
 def _draw_inputs(open_fields: Sequence[str]) -> None:

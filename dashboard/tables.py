@@ -135,6 +135,24 @@ def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def split_markdown(text: str) -> list[str | list[list[str]]]:
+    """Return a Markdown text as its paragraphs and its tables; a table is its rows of cells, header first."""
+    blocks: list[str | list[list[str]]] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        is_row = line.startswith("|")
+        if is_row and blocks and isinstance(blocks[-1], list):
+            if not all(set(cell) <= set(":-") for cell in cells):
+                blocks[-1].append(cells)
+        elif is_row:
+            blocks.append([cells])
+        elif blocks and isinstance(blocks[-1], str):
+            blocks[-1] += f"\n{line}"
+        else:
+            blocks.append(line)
+    return [block for block in blocks if isinstance(block, list) or block.strip()]
+
+
 def plural(count: int, noun: str) -> str:
     """Return `1 price`, `2 prices`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -120,15 +120,15 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
         if option.is_too_slow:
             reasons.append("too slow to talk to")
         elif option.kind is Kind.BUY and recent_purchase and not _is_recent_purchase(option):
-            reasons.append("price older than a year")
+            reasons.append("price over a year old")
         elif option.kind is not Kind.RENT or any(option is each for each in counted):
             reasons.append(None)
         elif option.is_spot and not wants_spot:
-            reasons.append("spot: may be taken away")
+            reasons.append("spot, may be taken away")
         elif is_verified:
             reasons.append("not verified, others are")
         else:
-            reasons.append(f"price older than {first}")
+            reasons.append(f"price before {first}")
     return reasons
 
 

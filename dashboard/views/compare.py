@@ -53,8 +53,12 @@ def show() -> None:
         models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
         gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
     cells = data.fit_cells(scenario, models or MODELS, gpus or GPUS)
-    drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
-    parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
+    parts.grid(cells, corner="model", alt=_said(cells), key="fit_grid")
+    with st.expander("How fast each is for one user"):
+        parts.table(
+            data.cells_as_rows(cells), alt="The smallest machine that holds each model, and its speed."
+        )
+        parts.estimate_note()
     _price_and_speed()
     _machines()
 
@@ -66,19 +70,17 @@ def _price_and_speed() -> None:
         return
     st.subheader(f"Price and speed for {parts.plain(found.model.name)}", anchor=False)
     best = ", ".join(dot.label for dot in dots if dot.is_front)
-    parts.draw(
-        charts.cloud(
-            dots,
-            x_title="speed for one user* [tok/s]",
-            y_title=f"{found.money.currency}/M tokens*",
-            alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
-        ),
-        key="price_and_speed",
+    drawing = charts.cloud(
+        dots,
+        x_title="speed for one user* [tok/s]",
+        y_title=f"{found.money.currency}/M tokens*",
+        alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
     )
-    st.caption("The dashed line joins the machines that no other beats in both speed and price.")
+    parts.draw(drawing, key="price_and_speed", rows=drawing.rows)
+    st.caption(f"The dashed line joins the machines that no other beats in both: {parts.plain(best)}.")
 
 
-def _said(cells: list[charts.Cell]) -> str:
+def _said(cells: list[data.Cell]) -> str:
     said = "; ".join(f"{cell.row} on {cell.column}: {cell.word}" for cell in cells[:6])
     return f"How many GPUs hold each model. {said}; and so on, see the table."
 

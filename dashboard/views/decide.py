@@ -118,7 +118,7 @@ def _options(found: Plan) -> None:
         alt=f"{len(rows)} ways to serve {found.model.name}, cheapest by the month first.",
         columns=_columns(currency),
         key="options_table",
-        height=440,
+        height=520,
         on_select=True,
     )
     parts.estimate_note("Prices are without VAT. Choose rows to see how their figures come about.")
@@ -151,27 +151,30 @@ def _proof(found: Plan) -> None:
 def _columns(currency: str) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     link = st.column_config.LinkColumn
+    # What decides comes first: on a screen of 1,280 px everything up to the source, on 390 px name and month.
     return {
+        "option": text("option", pinned=True, width=205),
+        "month": number(f"{currency}/month", format="accounting", width=90),
+        "provider": text("from", width=105),
+        "mtok": number(f"{currency}/M tokens*", format="%.2f", width=105),
+        "decode": number("one user* [tok/s]", format="%.1f", width=115),
+        "counts": text("counts", width=165, help="Whether the verdict counts it, or why it passes over it"),
+        "seen": text("price seen", width=90),
+        "source": parts.source_column(),
         "rank": number("#", format="%d", width=40),
-        "option": text("option", pinned=True, width=170),
-        "provider": text("from"),
         "tier": text("tier", width=90),
-        "month": number(f"{currency}/month", format="accounting"),
-        "counts": text("counts for the verdict"),
+        "status": text("price is", width=80),
         "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
         "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
-        "mtok": number(f"{currency}/M tokens*", format="%.2f"),
-        "decode": number("one user* [tok/s]", format="%.1f"),
         "aggregate": number("all together* [tok/s]", format="%.0f"),
         "pays_back": number("pays back [months]", format="%.1f"),
         "purchase": number(f"to buy [{currency}]", format="accounting"),
         "vram": number("VRAM total [GB]", format="%.0f"),
+        "deploy": link("deploy", display_text="open"),
+        "product": text("product"),
         "region": text("region"),
         "billing": text("billed"),
-        "status": text("price"),
-        "seen": text("seen"),
-        "source": link("source", display_text=r"https?://(?:www\.)?([^/]+)"),
-        "deploy": link("deploy", display_text="open"),
+        "stated": text("source in words", width="medium"),
         "why": text("note"),
     }
 

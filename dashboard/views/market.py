@@ -74,34 +74,36 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
     more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
     st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
     if shown:
-        parts.table(
-            sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
-            alt="Offers, cheapest per GPU-hour first.",
-            columns=_columns(everything),
-            key="market_table",
-            height=560,
-        )
+        with st.container(key="offers"):
+            parts.table(
+                sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
+                alt="Offers, cheapest per GPU-hour first.",
+                columns=_columns(everything),
+                key="market_table",
+                height=560,
+            )
         parts.draw(charts.price_bars(shown), key="price_bars")
 
 
 def _columns(everything: bool) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    # Price, place, age and source come first: they fit on a screen of 1,280 px, GPU and price on 390 px.
     return {
-        "gpu": text("GPU", pinned=True),
+        "gpu": text("GPU", pinned=True, width=205),
+        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f", width=90),
+        "provider": text("provider", width=110),
+        "tier": text("tier", width=100),
+        "region": text("region", width=130),
+        "status": text("status", width=80),
+        "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm", width=140),
+        "source": parts.source_column(),
         "gpu_count": number("GPUs", format="%d"),
+        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
         "gpu_fraction": number("slice", format="%.2f") if everything else None,
         "memory_gb_per_gpu": number("VRAM per GPU [GB]", format="%.0f"),
         "form": text("form"),
-        "provider": text("provider"),
         "instance_type": text("instance"),
-        "region": text("region"),
-        "tier": text("tier"),
-        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
-        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f"),
         "billing": text("billed"),
-        "status": text("status"),
-        "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
-        "source": text("source"),
         "is_ranked": None,
         "why_not": text("why never ranked") if everything else None,
     }

@@ -217,11 +217,57 @@ def test_every_page_answers_at_a_path_of_its_own_and_asks_no_other_host(watched,
     assert unexpected == []
 
 
-def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):
-    context = browser.new_context(viewport={"width": 390, "height": 844})
+def columns_in_sight(watched: Watched, key: str) -> list[str]:
+    """Return the titles of the columns of a table that stand on the screen in full, without scrolling."""
+    grid = watched.page.locator(f".st-key-{key}").first
+    grid.locator("canvas").first.wait_for()
+    titles = grid.locator("[role=columnheader]")  # of the table that a screen reader is given: what is drawn
+    titles.first.wait_for(state="attached")
+    return [title for title in titles.all_inner_texts() if title][:-1]  # the last one may be cut
+
+
+def test_what_decides_is_in_sight_without_scrolling_on_a_laptop(browser, url):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
     watched = watch(context, url)
     watched.page.goto(url)
-    watched.page.locator(f"{OPTIONS} canvas").first.wait_for()
-    width = watched.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert width <= 390
+    seen = columns_in_sight(watched, "options")
+    wanted = [
+        "option",
+        "USD/month",
+        "from",
+        "USD/M tokens*",
+        "one user* [tok/s]",
+        "counts",
+        "price seen",
+        "source",
+    ]
+    assert seen[: len(wanted)] == wanted
+    watched.page.goto(f"{url}/market")
+    seen = columns_in_sight(watched, "offers")
+    assert seen[:8] == ["GPU", "USD/GPU-h", "provider", "tier", "region", "status", "seen [UTC]", "source"]
     context.close()
+
+
+@pytest.fixture
+def narrow(browser, url: str) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    yield watch(context, url)
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["", "size", "market", "compare", "method"])
+def test_a_narrow_screen_needs_no_sideways_scrolling(narrow, url, path):
+    narrow.page.goto(f"{url}/{path}")
+    narrow.page.locator("canvas").first.wait_for()
+    settled(narrow)
+    for wide in ("document.documentElement", "document.querySelector('[data-testid=stMain]')"):
+        assert narrow.page.evaluate(f"{wide}.scrollWidth <= window.innerWidth"), wide
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "titles"),
+    [("", "options", ["option", "USD/month"]), ("market", "offers", ["GPU", "USD/GPU-h"])],
+)
+def test_a_narrow_screen_shows_what_it_is_and_what_it_costs(narrow, url, path, key, titles):
+    narrow.page.goto(f"{url}/{path}")
+    assert columns_in_sight(narrow, key)[:2] == titles

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import address, app, data, parts, simulator, state
+from dashboard import address, app, data, parts, simulator, state, tables
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -225,6 +225,11 @@ def test_a_stale_market_is_marked_and_shows_what_is_held_back(stale_database):
     assert "below a tenth of the market" in str(held[-1].values)
 
 
+def test_tables_of_a_document_are_told_from_its_text():
+    text = "Before.\n\n| a | b |\n| --- | --: |\n| 1 | - |\n\nAfter."
+    assert tables.split_markdown(text) == ["Before.\n", [["a", "b"], ["1", "-"]], "\nAfter."]
+
+
 def test_the_grid_answers_in_words(database):
     test = opened("compare", show_models="qwen3-coder-480b-a35b", show_gpus="H200 SXM")
     rows = test.dataframe[0].value
@@ -375,6 +380,11 @@ def test_only_web_addresses_become_links(address, is_safe):
         ("https://www.runpod.io/pricing", "https://www.runpod.io/pricing"),
         ("github:a/b@1234:dir/f.csv", "https://github.com/a/b/blob/1234/dir/f.csv"),
         ("github:a/b", "https://github.com/a/b"),
+        ("genai-prices 0.2.3", "https://pypi.org/project/genai-prices/0.2.3/"),
+        (
+            "litellm model price file (release 1.110.2)",
+            "https://pypi.org/project/litellm/1.110.2/",
+        ),
         ("javascript:alert(1)", None),
         ("http://example.com", None),
         (None, None),

@@ -342,16 +342,16 @@ def test_cheaper_rows_that_do_not_count_say_why() -> None:
         if option.kind is Kind.RENT
     }
     assert why == {
-        "spot": "spot: may be taken away",
-        "old": "price older than 2026-08-04",
+        "spot": "spot, may be taken away",
+        "old": "price before 2026-08-04",
         "slow": "too slow to talk to",
         "new": None,
     }
     assert found.rental is not None
     assert found.rental.provider == "new"
     note = next(note for note in found.notes if note.startswith("Cheaper, but not counted"))
-    assert "1 (spot: may be taken away)" in note
-    assert "1 (price older than 2026-08-04)" in note
+    assert "1 (spot, may be taken away)" in note
+    assert "1 (price before 2026-08-04)" in note
     assert "--tier spot" in note
     verified = plan_of([*rates, rate("checked", usd_per_hour="9.00")])
     assert "not verified, others are" in verified.passed_over()
@@ -360,7 +360,7 @@ def test_cheaper_rows_that_do_not_count_say_why() -> None:
 def test_a_purchase_price_older_than_a_year_counts_only_where_there_is_no_newer_one() -> None:
     found = plan_of([rate()])
     why = dict(zip((option.name for option in found.options), found.passed_over(), strict=True))
-    assert why["Mac Studio M3 Ultra 512GB"] == "price older than a year"  # of March 2025
+    assert why["Mac Studio M3 Ultra 512GB"] == "price over a year old"  # of March 2025
     assert found.purchase is not None
     assert (found.purchase.price.seen_at or "") >= "2025-11"
     alone = plan_of([rate()], gpu="Mac Studio M3 Ultra 512GB")
