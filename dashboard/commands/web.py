@@ -107,25 +107,31 @@ def _check_free(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise UsageError(
-            f"--host: {host!r} is not an address ({error.strerror}); give 127.0.0.1, or 0.0.0.0 for all"
-        ) from error
+        raise _not_here(host, error) from error
     with socket.socket(family, kind, protocol) as probe:
         if sys.platform != "win32":  # there the option would allow a second listener
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(address)
         except PermissionError as error:
-            raise NothingDone(f"port {port} needs special rights; give --port 8501 or higher") from error
+            raise NothingDone(f"port {port} needs special rights; {_another(8501)} or higher") from error
         except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise UsageError(
-                    f"--host: {host!r} is not an address of this machine; give 127.0.0.1, or 0.0.0.0 for all"
-                ) from error
-            why = f"port {port} on {host} is taken" if error.errno in _TAKEN else f"{host}: {error.strerror}"
-            raise NothingDone(
-                f"{why}; stop what uses it, or give another one: --port {port % 65535 + 1}"
-            ) from error
+            if error.errno not in _TAKEN:
+                raise _not_here(host, error) from error
+            what = f"port {port} on {host} is taken; stop what uses it, or give another one"
+            raise NothingDone(f"{what}: {_another(port % 65535 + 1)}") from error
+
+
+def _another(port: int) -> str:
+    """Say how another port is given, to the command and to make."""
+    return f"--port {port}, or make dashboard PORT={port}"
+
+
+def _not_here(host: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"--host: {host!r} is not an address of this machine ({error.strerror}); give 127.0.0.1 for this "
+        "machine alone, or 0.0.0.0 for all of its addresses"
+    )
 
 
 def _announce(host: str, port: int, url: str, context: Context) -> None:

@@ -598,7 +598,8 @@ def test_rows_need_a_place_to_go(cli, tmp_path):
 def test_a_port_that_is_taken_is_one_line_with_the_remedy(cli, database):
     with LoopbackServer() as server:
         port = int(server.url.rpartition(":")[2])
-        assert_one_line(cli("dashboard", "--port", port), 3, f"port {port}", "is taken", "--port")
+        remedy = f"--port {port + 1}, or make dashboard PORT={port + 1}"
+        assert_one_line(cli("dashboard", "--port", port), 3, f"port {port}", "is taken", remedy)
 
 
 @pytest.mark.parametrize(
@@ -606,11 +607,14 @@ def test_a_port_that_is_taken_is_one_line_with_the_remedy(cli, database):
     [
         (("--port", "0"), "1 to 65535"),
         (("--port", "99999"), "1 to 65535"),
-        (("--host", "no such host"), "--host"),
+        (("--host", "no such host"), "--host: 'no such host' is not an address of this machine"),
+        (("--host", "192.0.2.7"), "--host: '192.0.2.7' is not an address of this machine"),  # RFC 5737
     ],
 )
 def test_bad_addresses_of_the_web_interface(cli, database, options, expected):
-    assert_one_line(cli("dashboard", *options), 2, expected)
+    ran = cli("dashboard", *options)
+    assert_one_line(ran, 2, expected)
+    assert "give another" not in ran.err  # the port is not at fault
 
 
 def test_an_error_in_a_whole_process_is_one_line_too():

@@ -228,3 +228,12 @@ def test_every_price_of_the_shared_table_is_in_it(shared: Path) -> None:
 
 def test_the_file_is_small() -> None:
     assert PACKED.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("file", ["README.md", "CHANGELOG.md", "docs/database.md"])
+def test_documents_say_how_many_providers_are_bundled(file):
+    text = " ".join((ROOT / file).read_text(encoding="utf-8").split())
+    providers = len({one.provider for one in current()})
+    assert f"of {providers} providers" in text
+    if file == "docs/database.md":
+        assert f"{len(bundled()):,} prices of {providers} providers" in text
