@@ -160,9 +160,10 @@ def test_the_question_survives_the_way_over_all_pages_a_reload_and_another_brows
     first = verdict(watched)
     for name in ("Size", "Market", "Compare", "Method", "Decide"):
         page.get_by_role("link", name=name, exact=True).click()
+        path = "/" if name == "Decide" else f"/{name.lower()}"
+        page.wait_for_url(lambda address, path=path: urlsplit(address).path == path)
         page.locator(VERDICT if name == "Decide" else ".st-key-answer").wait_for()
         settled(watched)
-        assert urlsplit(page.url).path == ("/" if name == "Decide" else f"/{name.lower()}")
         wait_for_query(watched, **asked, v="1")
     assert verdict(watched) == first
     page.reload()

@@ -68,8 +68,9 @@ def test_a_table_has_its_headings_once_and_no_ragged_line(cli, database, command
 
 def test_a_plan_says_the_verdict_first_then_options_hardware_notes_and_what_is_left_out(cli, stale_database):
     ran = cli(*PLAN)
-    verdict, options, hardware, notes, left_out, footnote = ran.out.rstrip("\n").split("\n\n")
+    verdict, points, options, hardware, notes, left_out, footnote = ran.out.rstrip("\n").split("\n\n")
     assert verdict == cli(*PLAN, "--json").document["verdict"]
+    assert all(line.startswith("- ") for line in points.splitlines())
     assert options.splitlines()[0].split()[:3] == ["#", "option", "from"]
     assert [line.split()[0] for line in options.splitlines()[2:]] == ["1", "2", "3", "4", "5"]
     assert "stale, 10 d old" in options

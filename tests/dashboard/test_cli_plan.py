@@ -73,7 +73,7 @@ def test_the_text_starts_with_the_verdict_and_marks_estimates(cli, database):
 
 def test_the_text_tells_never_from_nothing_to_compare_with(cli, database):
     def bought(*options):
-        rows = cli("plan", MODEL, "--gpu", "B200", *options).out.split("\n\n")[1].splitlines()
+        rows = cli("plan", MODEL, "--gpu", "B200", *options).out.split("\n\n")[2].splitlines()
         (row,) = (row for row in rows if " buy " in row)
         return row
 

@@ -70,10 +70,10 @@ def test_one_matrix_in_and_out_is_read_for_every_token():
 
 
 def test_a_format_that_is_no_entry_of_the_catalogue_is_named():
-    reading = read(llama_8b_fields(**{"general.file_type": 14}), LLAMA)
+    reading = read(llama_8b_fields(**{"general.file_type": 36}), LLAMA)
     assert reading.quant == "Q4_K_M"
     assert reading.notes == (
-        "its format Q4_K_S is not in the catalogue: Q4_K_M is the nearest; sizes are those of its tensors",
+        "its format TQ1_0 is not in the catalogue: Q4_K_M is the nearest; sizes are those of its tensors",
     )
     assert weights(reading.model, find_quant("Q4_K_M")).total_bytes == LLAMA_BYTES
 
@@ -121,7 +121,7 @@ def test_experts_are_counted_from_their_tensors():
             f"blk.{layer}.ffn_up_exps.weight": ("Q4_K", (2048, 768, 128)),
             f"blk.{layer}.ffn_down_exps.weight": ("Q6_K", (768, 2048, 128)),
         }
-    model = read(prefixed("qwen3moe", shape), tensors).model
+    model = read(prefixed("qwen3moe", shape, file_type=15), tensors).model
     assert (model.moe.routed_experts, model.moe.experts_per_token, model.moe.moe_intermediate_size) == (
         128,
         8,
