@@ -473,6 +473,18 @@ def held_back() -> Sequence[StoredOffer]:
     return store().rejected()
 
 
+def may_write() -> bool:
+    """Whether this server refreshes prices and takes decisions about them."""
+    return not settings().read_only and not store().is_read_only
+
+
+def decide(offer_id: str, what: str, *, reason: str, by: str) -> None:
+    """Accept or reject a price; time, name and reason are kept with it."""
+    from pricing.reviewing import Decision
+
+    store().decide(offer_id, Decision(what), reason=reason, by=by, now=now())
+
+
 def provider_statuses() -> Sequence[ProviderStatus]:
     """Return where each provider's prices stand."""
     return store().statuses(now())

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, parts, state, tables
+from dashboard import charts, data, deciding, parts, state, tables
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -23,6 +23,11 @@ def show() -> None:
             body(rows)
 
 
+def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
+    del rows
+    deciding.held_back()
+
+
 def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         st.subheader("No prices yet.", anchor=False)
@@ -38,15 +43,16 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         anchor=False,
     )
     st.markdown(", ".join(f"{count:,} {parts.plain(status)}" for status, count in by_status.items()) + ".")
+    how = ", and so does the button under Providers" if data.may_write() else ""
     if not by_status.get(PriceStatus.VERIFIED) and not by_status.get(PriceStatus.STALE):
         st.info(
             "All of them are bundled with the program, each with its own date. "
-            f"`{REFRESH}` fetches today's and verifies them.",
+            f"`{REFRESH}` fetches today's and verifies them{how}.",
             icon=":material/update:",
         )
     elif not by_status.get(PriceStatus.VERIFIED):
         st.warning(
-            f"None of the fetched prices is younger than two days. `{REFRESH}` fetches new ones.",
+            f"None of the fetched prices is younger than two days. `{REFRESH}` fetches new ones{how}.",
             icon=":material/update:",
         )
 
@@ -132,6 +138,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
     del rows
+    deciding.refresh()
     found = [
         {
             "provider": status.provider,
@@ -165,43 +172,6 @@ def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
         key="provider_table",
         height=520,
     )
-
-
-def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
-    del rows
-    offers = data.held_back()
-    if not offers:
-        st.info("Verification holds nothing back.")
-        return
-    st.markdown(
-        "These prices were fetched and stay out of every plan until a later run or a person confirms them."
-    )
-    parts.table(
-        [
-            {
-                "id": offer.id,
-                "provider": offer.provider,
-                "instance": offer.instance_type,
-                "gpu": offer.gpu or offer.gpu_raw,
-                "gpus": offer.gpu_count,
-                "tier": str(offer.tier),
-                "usd_per_hour": float(offer.usd_per_hour),
-                "verdict": str(offer.verdict),
-                "why": "; ".join(offer.reasons),
-                "seen_at": offer.seen_at,
-            }
-            for offer in offers
-        ],
-        alt="Prices that verification holds back, with the reasons.",
-        columns={
-            "gpu": "GPU",
-            "usd_per_hour": st.column_config.NumberColumn("USD/h", format="%.3f"),
-            "why": st.column_config.TextColumn("why", width="large"),
-            "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
-        },
-        key="held_back_table",
-    )
-    st.caption("`breakeven prices accept ID` or `breakeven prices reject ID` decides one.")
 
 
 show()
