@@ -253,6 +253,12 @@ USE = (
         hint="Only with a demand.",
     ),
     Field(
+        name="load_profile",
+        label="Load of the day",
+        kind=Kind.TEXT,
+        hint="Only with a demand: 8-18=1,18-23=0.3, or 24 numbers. In place of the peak; its hours count.",
+    ),
+    Field(
         name="max_ttft_ms",
         label="Longest wait for the first token [ms]",
         kind=Kind.NUMBER,

@@ -128,6 +128,8 @@ class Plan:
             purchase: The machine to buy; the plan's cheapest where None.
             rental: A rental paid by use; the one that the purchase is compared with where None.
         """
+        if self.scenario.profile is not None:  # the hours of the day are given, and none are asked about
+            return cost_by_hours(None, None, self.scenario.days_per_month)
         own = purchase or self.purchase
         against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None
         by_use = rental or against or cheapest_rental(self.options, self.scenario, by_use=True)

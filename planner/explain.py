@@ -166,9 +166,13 @@ def _rent(option: Option, basis: RentBasis) -> Iterator[Figure]:
     rate = basis.rate
     numbers = f"{rate.usd_per_hour_text} x {basis.paid_hours_per_month:,.1f} x {option.replicas}"
     formula = "hourly price x paid hours x replicas"
+    if option.point is not None and len(option.point.shifts) > 1:
+        formula = "hourly price x paid hours of a replica, their mean, x replicas"
     if basis.lost_work_fraction:
         formula, numbers = f"{formula} / (1 - lost work)", f"{numbers} / (1 - {basis.lost_work_fraction:g})"
-    if basis.is_capped:
+    if basis.is_capped and option.point is not None and len(option.point.shifts) > 1:
+        formula = f"{formula}, each copy up to the monthly cap"
+    elif basis.is_capped:
         formula = "monthly cap x replicas"
         numbers = (
             f"{rate.usd_per_month_cap:,.2f} x {option.replicas}, below {basis.hourly_usd_per_month:,.2f}"

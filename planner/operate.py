@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from planner.gpus import Gpu
+from planner.load import Shift, shifts
 from planner.measured import Measurement
 from planner.scenario import Scenario
 from planner.sizing import Sizing, Speed, size, size_machines
@@ -38,11 +39,13 @@ class Demand:
     max_ttft_ms: float | None
     max_tpot_ms: float | None
     min_tokens_per_s_per_user: float
+    loads_tokens_per_s: tuple[float, ...] = ()  # of each hour of a day, where its shape is known
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Demand":
-        """Return the demand that a scenario states, spread evenly over its hours."""
-        hours = scenario.hours_per_month
+        """Return the demand that a scenario states, by its profile or spread evenly over its hours."""
+        hours, profile = scenario.hours_per_month, scenario.profile
+        peak_factor = scenario.peak_factor or (1.0 if profile is None else profile.peak_factor)
         mean = None
         if scenario.requests_per_s is not None:
             mean = scenario.requests_per_s * scenario.output_tokens
@@ -52,10 +55,11 @@ class Demand:
             hours_per_month=hours,
             tokens_per_month=None if mean is None else mean * hours * 3600.0,
             mean_tokens_per_s=mean,
-            peak_tokens_per_s=None if mean is None else mean * (scenario.peak_factor or 1.0),
+            peak_tokens_per_s=None if mean is None else mean * peak_factor,
             max_ttft_ms=scenario.max_ttft_ms,
             max_tpot_ms=scenario.max_tpot_ms,
             min_tokens_per_s_per_user=scenario.min_tokens_per_s_per_user,
+            loads_tokens_per_s=() if profile is None or mean is None else profile.loads(mean),
         )
 
     def broken_limit(self, speed: Speed) -> Refusal | None:
@@ -81,6 +85,7 @@ class OperatingPoint:
     utilisation: float  # share of the hours under load
     tokens_per_month: float  # output tokens, all replicas
     is_too_slow: bool
+    shifts: tuple[Shift, ...] = ()  # how its copies follow the load of a day; empty: all run all the time
 
     @property
     def batch(self) -> int:
@@ -225,6 +230,7 @@ class Fleet:
             utilisation=min(1.0, demand.mean_tokens_per_s / (replicas * speed.aggregate_tokens_per_s)),
             tokens_per_month=demand.tokens_per_month or 0.0,
             is_too_slow=not good,
+            shifts=shifts(demand.loads_tokens_per_s, best),
         )
 
 

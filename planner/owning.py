@@ -257,8 +257,9 @@ def _months_with_resale(
 
 def _hours(basis: BuyBasis, hourly: Option | None) -> float | None:
     """Return the hours a day from which owning costs less than renting by the hour."""
-    if hourly is None or hourly.usd_per_hour is None:
-        return None
+    follows_the_day = hourly is not None and hourly.point is not None and hourly.point.shifts
+    if hourly is None or hourly.usd_per_hour is None or follows_the_day:
+        return None  # with a given day, hours of use are no question
     rent = float(hourly.usd_per_hour) * hourly.replicas
     return break_even_hours_per_day(
         basis.own_fixed_usd_per_month, basis.own_usd_per_hour, rent, basis.days_per_month

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
 from planner.choice import cheapest_purchase, cheapest_rental, passed_over
+from planner.load import LoadProfile
 from planner.measured import Measurement
 from planner.money import Money
 from planner.options import BuyBasis, Kind, Option
@@ -52,6 +53,8 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         yield (
             f"Every option is sized to carry the demand within {scenario.hours_per_month:,.1f} h a month and "
             f"{peak}."
+            if scenario.profile is None
+            else _profile_text(scenario.profile, scenario)
         )
         return
     yield (
@@ -67,11 +70,23 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         )
 
 
+def _profile_text(profile: LoadProfile, scenario: Scenario) -> str:
+    """Say what the shape of the day means."""
+    return (
+        f"Every option is sized for the busiest hour of the day, {profile.peak_factor:.2f} times the "
+        f"mean of its {profile.service_hours_per_day} hours with load "
+        f"({scenario.hours_per_month:,.1f} h a month). Rentals paid by use start and stop their copies "
+        "with it; machines owned or reserved stay for all of it."
+    )
+
+
 def _threshold(
     scenario: Scenario, rental: Option | None, purchase: Option | None, money: Money
 ) -> Iterable[str]:
     """Say at which use, and at which rent, the answer flips."""
     if rental is None or purchase is None or purchase.usd_per_month is None or purchase.is_own:
+        return
+    if scenario.profile is not None:  # the hours of the day are given, and none are asked about
         return
     hours = purchase.break_even_hours_per_day
     own = (

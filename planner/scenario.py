@@ -17,6 +17,7 @@ from planner.assumptions import Assumptions, Owner, parse_settings
 from planner.catalogue import close_matches
 from planner.errors import InvalidScenario, UnknownName
 from planner.fields import choice, count, day, name_list, number, words
+from planner.load import ALLOWED, LoadProfile
 from planner.models import Model
 from planner.quants import QuantFormat
 from planner.rates import Tier
@@ -26,6 +27,8 @@ from planner.workload import Engine, KvDtype, Method, Workload, engine_for
 SCENARIO_VERSION = 1
 DEFAULT_MODEL = "qwen3-coder-480b-a35b"
 DEFAULT_QUANT = "Q4_K_M"
+# The sizing page's example.
+DEFAULT_HOURS_PER_DAY = 4.0
 # The sizing page's tariff; --electricity-region takes a dated one.
 DEFAULT_USD_PER_KWH = 0.175
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
@@ -40,6 +43,12 @@ def _owned(name: str, value: Any) -> str:
     text = words('hardware such as "2x RTX 4090"')(name, value)
     Owned.parse(text)
     return str(text)
+
+
+def _load_profile(name: str, value: Any) -> str:
+    text = str(words(ALLOWED)(name, value))
+    LoadProfile.parse(text, name)
+    return text
 
 
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
@@ -105,7 +114,8 @@ class Scenario:
         default=None, metadata={"parse": number("a speed above 0 tokens/s", above=0.0)}
     )
     hours_per_day: float = field(
-        default=4.0, metadata={"parse": number("hours above 0 and up to 24", above=0.0, up_to=24.0)}
+        default=DEFAULT_HOURS_PER_DAY,
+        metadata={"parse": number("hours above 0 and up to 24", above=0.0, up_to=24.0)},
     )
     days_per_month: float = field(
         default=DAYS_PER_MONTH, metadata={"parse": number("days above 0 and up to 31", above=0.0, up_to=31)}
@@ -129,6 +139,7 @@ class Scenario:
     peak_factor: float | None = field(
         default=None, metadata={"parse": number("a factor from 1 to 1000", at_least=1.0, up_to=1000.0)}
     )
+    load_profile: str | None = field(default=None, metadata={"parse": _load_profile})
     max_ttft_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     max_tpot_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     min_tokens_per_s_per_user: float = field(
@@ -171,6 +182,32 @@ class Scenario:
             raise InvalidScenario(
                 "peak_factor", self.peak_factor, "tokens_per_month or requests_per_s with it: the mean"
             )
+        if self.load_profile is not None:
+            self._check_profile(self.load_profile)
+
+    def _check_profile(self, text: str) -> None:
+        hours = LoadProfile.parse(text).service_hours_per_day
+        if not self.has_demand:
+            raise InvalidScenario(
+                "load_profile", text, "tokens_per_month or requests_per_s with it: the mean"
+            )
+        if self.peak_factor is not None:
+            raise InvalidScenario("load_profile", text, "either load_profile or peak_factor, not both")
+        if self.hours_per_day not in (DEFAULT_HOURS_PER_DAY, float(hours)):
+            raise InvalidScenario(
+                "hours_per_day", self.hours_per_day, f"none, or the {hours} hours that load_profile has"
+            )
+
+    @property
+    def profile(self) -> LoadProfile | None:
+        """The shape of a day's load, where one is given."""
+        return None if self.load_profile is None else LoadProfile.parse(self.load_profile)
+
+    @property
+    def service_hours_per_day(self) -> float:
+        """Hours in which the service is there: those of the profile, where one is given. [h/d]"""
+        profile = self.profile
+        return self.hours_per_day if profile is None else float(profile.service_hours_per_day)
 
     @property
     def has_demand(self) -> bool:
@@ -180,9 +217,13 @@ class Scenario:
     @property
     def hours_per_month(self) -> float:
         """Hours in which the service is there; always on is 730. [h/month]"""
-        if self.hours_per_day == 24.0 and self.days_per_month == DAYS_PER_MONTH:
+        return self.month_of(self.service_hours_per_day)
+
+    def month_of(self, hours_per_day: float) -> float:
+        """Return the hours of a month for hours a day; always on is 730. [h/month]"""
+        if hours_per_day == 24.0 and self.days_per_month == DAYS_PER_MONTH:
             return HOURS_PER_MONTH
-        return self.hours_per_day * self.days_per_month
+        return hours_per_day * self.days_per_month
 
     @property
     def assumptions(self) -> Assumptions:

@@ -35,6 +35,7 @@ TERMS_OPTIONS = (
     "tokens_per_month",
     "requests_per_s",
     "peak_factor",
+    "load_profile",
     "max_ttft_ms",
     "max_tpot_ms",
     "min_tokens_per_s_per_user",
@@ -132,6 +133,11 @@ def terms_parent() -> Parser:
     use("--tokens-per-month", metavar="N", type=number, help="demand: output tokens a month")
     use("--requests-per-s", metavar="X", type=number, help="demand: mean requests a second")
     use("--peak-factor", metavar="X", type=number, help="peak over mean demand")
+    use(
+        "--load-profile",
+        metavar="PROFILE",
+        help="the day's load by spans of hours, 8-18=1,18-23=0.3, or 24 numbers; in place of --peak-factor",
+    )
     use("--max-ttft-ms", metavar="X", type=number, help="limit of the time to the first token")
     use("--max-tpot-ms", metavar="X", type=number, help="limit of the time between tokens")
     use(
