@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from planner.errors import UnknownArchitecture, UnreadableModel
 from planner.models import Model
@@ -42,6 +42,11 @@ class ModelReading:
     notes: tuple[str, ...] = ()
     tensors: TensorTable | None = None
     is_gguf: bool = False  # served by llama.cpp
+
+    def noted(self, *notes: str) -> Self:
+        """Return the same with further notes on what is not known."""
+        every = (*self.notes, *notes)
+        return replace(self, model=replace(self.model, doubts=every, notes="; ".join(every)), notes=every)
 
 
 def read_config_text(text: str, where: str = "config.json") -> dict[str, Any]:
@@ -112,9 +117,7 @@ def read_config(
     known = Known(tensors=tensors, index=index, params=params, active_params=active_params)
     model, doubts = with_figures(model, native, known)
     notes = (*reading_notes([*native.notes, *_reading_notes(opened)], towers.notes, known), *doubts)
-    return ModelReading(
-        model=replace(model, notes="; ".join(notes)), quant=native.quant, notes=notes, tensors=tensors
-    )
+    return ModelReading(model=model, quant=native.quant, tensors=tensors).noted(*notes)
 
 
 def _refuse_unknown_kinds(config: Config) -> None:

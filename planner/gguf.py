@@ -1,5 +1,6 @@
 """A model from the headers of its GGUF files: its shape, and exactly the bytes that it takes."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,10 +12,11 @@ from planner.reading.gguf import GgufHeader
 from planner.reading.gguf_config import config_from_gguf
 from planner.reading.tensors import Tensor, TensorClass, TensorTable, class_of, joined
 
-__all__ = ["parts_of", "read_gguf"]
+__all__ = ["is_first_part", "other_parts", "parts_of", "read_gguf"]
 
 # Files of one model. Source: own choice; the largest known have some fifty.
 MOST_PARTS = 1000
+_SPLIT = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf", re.ASCII)
 _MATRICES = frozenset({TensorClass.ATTENTION, TensorClass.FEED_FORWARD, TensorClass.ROUTED_EXPERTS})
 
 
@@ -29,6 +31,28 @@ def parts_of(header: GgufHeader) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_PARTS:
         raise UnreadableModel(header.where, f"split.count is {count!r}; 1 to {MOST_PARTS} parts are possible")
     return max(1, count)
+
+
+def is_first_part(name: str) -> bool:
+    """Whether a file is the first or only one of its model, by its name."""
+    split = _SPLIT.fullmatch(name)
+    return split is None or int(split[2]) == 1
+
+
+def other_parts(name: str, where: str) -> list[str]:
+    """
+    Return the names of the other files of a model, by that of its first.
+
+    Raises:
+        UnreadableModel: if it is the name of a later part, or of too many.
+    """
+    split = _SPLIT.fullmatch(name)
+    if split is None:
+        return []
+    number, parts = int(split[2]), int(split[3])
+    if number != 1 or not 1 <= parts <= MOST_PARTS:
+        raise UnreadableModel(where, f"part {number} of {parts}; name the first part")
+    return [f"{split[1]}-{other:05}-of-{split[3]}.gguf" for other in range(2, parts + 1)]
 
 
 def read_gguf(
@@ -75,16 +99,14 @@ def read_gguf(
     layers = [tensor for tensor in table.tensors if class_of(tensor.name) in _MATRICES]
     routed = [tensor for tensor in layers if class_of(tensor.name) is TensorClass.ROUTED_EXPERTS]
     others = [tensor for tensor in layers if class_of(tensor.name) is not TensorClass.ROUTED_EXPERTS]
-    notes = (*reading.notes, *notes)
     model = replace(
         reading.model,
         native_dtype=quant,
         native_expert_bits=_bits(routed),
         native_other_bits=_bits(others),
         config_source="header of a GGUF file",
-        notes="; ".join(notes),
     )
-    return replace(reading, model=model, quant=quant, notes=notes, is_gguf=True)
+    return replace(reading, model=model, quant=quant, is_gguf=True).noted(*notes)
 
 
 def _whole(headers: Sequence[GgufHeader]) -> TensorTable:

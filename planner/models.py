@@ -210,6 +210,7 @@ class Model:
     evidence: str  # config, model-card, listing or user
     config_source: str | None = None  # how directly the shape was read: a copy, a sibling, class defaults ...
     notes: str
+    doubts: tuple[str, ...] = ()  # what its own file leaves open, where it was read from one
     sources: tuple[str, ...]
     checked: str  # ISO date
 

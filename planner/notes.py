@@ -30,6 +30,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _table_note(model),
         _tower_note(work),
         _engine_version_note(work),
+        *model.doubts,
     ]
     return tuple(note for note in notes if note)
 

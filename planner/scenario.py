@@ -21,6 +21,7 @@ from planner.load import ALLOWED, LoadProfile
 from planner.models import Model
 from planner.quants import QuantFormat
 from planner.rates import Tier
+from planner.reading.facts import parse_facts, parse_params
 from planner.units import DAYS_PER_MONTH, HOURS_PER_MONTH
 from planner.workload import Engine, KvDtype, Method, Workload, engine_for
 
@@ -34,6 +35,7 @@ DEFAULT_USD_PER_KWH = 0.175
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
 DOUBTFUL_USD_PER_KWH = 2.0
 
+_NEXT_FACT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")
 _OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
 # More than any machine or cluster that a plan speaks of.
 MOST_GPUS = 1024
@@ -49,6 +51,22 @@ def _load_profile(name: str, value: Any) -> str:
     text = str(words(ALLOWED)(name, value))
     LoadProfile.parse(text, name)
     return text
+
+
+def _params(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    text = f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value).strip()
+    parse_params(text)
+    return text
+
+
+def _facts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [item for item in _NEXT_FACT.split(value) if item.strip()]
+    texts = [str(item).strip() for item in value]
+    parse_facts(texts)
+    return tuple(sorted(texts))
 
 
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
@@ -92,7 +110,9 @@ _LIMIT_MS = "a time above 0 ms"
 class Scenario:
     """One question. A value that cannot be used raises `InvalidScenario`, which names the option."""
 
-    model: str = field(metadata={"parse": words("a model (`breakeven models`)")})
+    model: str = field(metadata={"parse": words("a model (`breakeven models`), or a file of one")})
+    params: str | None = field(default=None, metadata={"parse": _params})  # of a model in a file
+    fact: tuple[str, ...] = field(default=(), metadata={"parse": _facts})  # fields that its file lacks
     gpu: str | None = field(default=None, metadata={"parse": words("a GPU (`breakeven gpus`)")})
     gpus: int | None = field(
         default=None, metadata={"parse": count(f"1 to {MOST_GPUS} GPUs", up_to=MOST_GPUS)}

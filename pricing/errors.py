@@ -30,6 +30,10 @@ class Blocked(FetchError):
     """401, 403, 429 or robots.txt: do not try again in this run."""
 
 
+class NotThere(FetchError):
+    """404 or 410: there is nothing at this address."""
+
+
 class TooLarge(FetchError):
     """The body is over the cap."""
 

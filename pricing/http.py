@@ -24,7 +24,7 @@ import httpx
 
 from pricing.addresses import destination, is_loopback, mirror, public_url, without_secrets
 from pricing.body import Sink, Undecodable, inflated
-from pricing.errors import Blocked, FetchError, TooLarge
+from pricing.errors import Blocked, FetchError, NotThere, TooLarge
 from pricing.kept import Damaged, Kept, KeptPages, checked
 from pricing.provider import Page, Request, Site
 from pricing.robots import PRODUCT, Robots, Unreachable, ask, rules_of
@@ -185,14 +185,14 @@ class Client:
     ) -> Page:
         """Send once, following redirects within the provider's own hosts."""
         url, method, headers = request.url, request.method, dict(request.headers)
-        body = request.json_body
+        body, ranged = request.json_body, _range_header(request)
         for _ in range(MAX_REDIRECTS + 1):
             target = self._target(url, provider, request)
             if self._clock() >= deadline:
                 raise self._late(request, provider)
             conditions = kept.conditions if kept is not None and kept.answered_by == target else {}
             with line.watched(deadline - self._clock()) as watch, self._wrapped(request, provider, watch):
-                message = self._message(line, method, target, {**headers, **conditions}, body)
+                message = self._message(line, method, target, {**headers, **conditions, **ranged}, body)
                 with line.stream(message) as response:
                     if response.status_code == 304 and kept is not None and conditions:
                         return self._unchanged(kept, request, provider)
@@ -227,8 +227,8 @@ class Client:
             url,
             headers={
                 "Accept": "*/*",
-                **headers,
                 "Accept-Encoding": "gzip, deflate",
+                **headers,
                 "User-Agent": self._user_agent,
             },
             json=body,
@@ -237,8 +237,10 @@ class Client:
 
     def _check_status(self, response: httpx.Response, request: Request, provider: Site) -> None:
         status = response.status_code
-        if status == 200:
+        if status == (200 if request.byte_range is None else 206):
             return
+        if status == 200:
+            raise self._error(request, provider, "sent all of a file of which a part was asked for")
         answer = f"answered {status} {response.reason_phrase}".rstrip()
         if status in {401, 403}:
             variable = f"BREAKEVEN_{provider.name.upper()}_API_KEY"
@@ -252,7 +254,8 @@ class Client:
         if status in _TRY_AGAIN:
             error = self._error(request, provider, f"{answer}: try again later", status=status)
             raise _Again(error, self._retry_after(response))
-        raise self._error(request, provider, answer, status=status)
+        kind = NotThere if status in {404, 410} else FetchError
+        raise self._error(request, provider, answer, kind, status)
 
     def _read(
         self,
@@ -276,6 +279,9 @@ class Client:
                     raise self._late(request, provider)
             if watch.has_cut:  # without a declared length a cut connection looks like an end
                 raise self._late(request, provider)
+            if request.byte_range is not None:
+                whole = _whole_bytes(response.headers.get("content-range", ""))
+                return replace(sink.page(request.page, self._public(request.url), "utf-8"), whole_bytes=whole)
             charset = (response.charset_encoding or "utf-8").lower()
             return sink.page(request.page, self._public(request.url), charset)
         except (Undecodable, UnicodeError, LookupError) as error:
@@ -426,6 +432,20 @@ class Client:
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="breakeven-")
             return Path(self._folder.name)
+
+
+def _range_header(request: Request) -> dict[str, str]:
+    """Return what asks for a part of a file, as it is: a part of a packed file could not be unpacked."""
+    if request.byte_range is None:
+        return {}
+    first, last = request.byte_range
+    return {"Range": f"bytes={first}-{last}", "Accept-Encoding": "identity"}
+
+
+def _whole_bytes(content_range: str) -> int | None:
+    """Return the size of the whole file from `bytes 0-7/1234`, None where it is not stated."""
+    size = content_range.rpartition("/")[2].strip()
+    return int(size) if size.isascii() and size.isdecimal() and len(size) < 19 else None
 
 
 class _Line:

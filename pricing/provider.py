@@ -41,6 +41,7 @@ class Request:
     is_safe: bool = (
         False  # a POST that only reads, as a GraphQL query does: may be sent again after a failure
     )
+    byte_range: tuple[int, int] | None = None  # only these bytes of a file, first and last
     max_bytes: int = 16 * 2**20  # of the inflated body
     deadline_s: float = 60.0  # for everything: tries, redirects, pauses, the last byte
 
@@ -54,6 +55,11 @@ class Page:
     body: bytes = b""
     file: Path | None = None
     is_unchanged: bool = False  # its source says that it is as it was in the last run
+    whole_bytes: int | None = None  # size of the whole file where a range of it was asked for
+
+    def content(self) -> bytes:
+        """Return the body as it came."""
+        return self.body if self.file is None else self.file.read_bytes()
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the body in pieces that fit into memory."""
@@ -71,7 +77,7 @@ class Page:
         Raises:
             ParseError: if it is empty or not UTF-8.
         """
-        data = self.body if self.file is None else self.file.read_bytes()
+        data = self.content()
         if not data.strip():
             raise ParseError(f"{self.key}: the answer is empty", page=self.key)
         try:

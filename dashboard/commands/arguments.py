@@ -84,6 +84,30 @@ def readable_file(text: str) -> Path:
     return path
 
 
+def add_model(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
+    """Add MODEL, and what a person may state about one that is in a file."""
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?" if is_optional else None,
+        help="id or alias (`breakeven models`), config.json, folder, .gguf file, or hf:owner/name",
+    )
+    add = parser.add_argument_group("a model in a file").add_argument
+    add(
+        "--params",
+        metavar="N",
+        default=argparse.SUPPRESS,
+        help="its parameters, where they are known better than counted: 32b, 35b-a3b",
+    )
+    add(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="a field that its configuration lacks; may be repeated",
+    )
+
+
 def workload_parent() -> Parser:
     """Return the options that say what is served, and on what; absent ones stay absent."""
     parent = Parser(add_help=False, argument_default=argparse.SUPPRESS)

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from dashboard import tables
-from dashboard.commands.arguments import workload_parent
+from dashboard.commands.arguments import add_model, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
 from dashboard.commands.files import write_file
 
@@ -21,7 +21,7 @@ def register(commands: Commands) -> None:
         example='breakeven launch qwen3.5-35b-a3b --gpu "H100 SXM" --quant FP8',
         parents=[workload_parent()],
     )
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(parser, is_optional=True)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the docker compose file here")
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands.arguments import count, refuse_future, terms_parent, workload_parent
+from dashboard.commands.arguments import add_model, count, refuse_future, terms_parent, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
 from dashboard.commands.files import write_file
 
@@ -25,7 +25,7 @@ def register(commands: Commands) -> None:
         example="breakeven plan qwen3-coder-480b-a35b --hours-per-day 8",
         parents=[workload_parent(), terms_parent()],
     )
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(parser, is_optional=True)
     add = parser.add_argument_group("output").add_argument
     add("--explain", metavar="N", type=count, help="show option N's every figure: formula, numbers, sources")
     add("--assumptions", action="store_true", help="list every assumption: value, unit, range, source")
@@ -40,7 +40,7 @@ def register(commands: Commands) -> None:
         parents=[workload_parent(), terms_parent()],
         more="The same plan gives the same bytes as the button of the dashboard.",
     )
-    export.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(export, is_optional=True)
     export.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="where to; the ending says the format"
     )
@@ -183,6 +183,9 @@ def _assumptions(arguments: argparse.Namespace) -> Output:
 
 def _address(question: "Asked") -> Output:
     from dashboard.state import permalink
+
+    if question.is_file:
+        raise UsageError("--url: the dashboard opens no file by its address; name a model of the catalogue")
 
     url = f"{HOME}{permalink(question.scenario)}"
     return Output(document={"schema": "breakeven.url/1", "url": url}, text=url, warnings=question.warnings)

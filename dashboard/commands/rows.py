@@ -13,14 +13,15 @@ import numpy as np
 from dashboard import tables
 from dashboard.commands.base import Context, Output, UsageError, suggestion
 from dashboard.commands.files import write_file
-from dashboard.commands.inputs import model_named
+from dashboard.commands.inputs import Found, model_named, stated_in
+from dashboard.modelfiles import Stated, is_file_name
 from planner.errors import PlannerError
 from planner.gpus import find_gpu
-from planner.models import ModelMatch
 from planner.quants import QuantFormat, find_quant
 from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.scenario import DEFAULT_QUANT, Scenario
-from planner.workload import KvDtype, Method, Workload, engine_for
+from planner.workload import Engine, KvDtype, Method, Workload, engine_for
+from pricing.errors import PricingError
 
 OPTIONS = (
     "model",
@@ -115,14 +116,14 @@ def _cells(table: Table, name: str, arguments: argparse.Namespace, warnings: lis
         raise UsageError(
             f"--rows: {arguments.rows}: there is no column {name!r}, and no such option is given"
         )
-    reader = _reader(name, given, warnings)
+    reader = _reader(name, given, stated_in(vars(arguments)), warnings)
     if texts is None:
         return [_checked(reader, "")] * len(table.rows)
     known = {text: _checked(reader, text) for text in set(texts)}
     return [known[text] for text in texts]
 
 
-def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
+def _reader(name: str, given: Any, stated: Stated, warnings: list[str]) -> Callable[[str], Any]:
     """Return the function that reads a cell of this column."""
     parse = _FIELDS[name].metadata["parse"]
     default = {"gpus": 1}.get(name, _FIELDS[name].default) if given is None else given
@@ -132,7 +133,7 @@ def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
             raise UsageError(f"{name}: the cell is blank, and no such option is given")
         value = parse(name, text or default)
         if name == "model":
-            return model_named(value)
+            return model_named(value, stated if is_file_name(value) else None)
         if name == "gpu":
             match = find_gpu(value)
             if match.ambiguous_with:
@@ -149,7 +150,7 @@ def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
 def _checked(read: Callable[[str], Any], text: str) -> Cell:
     try:
         return read(text), None
-    except (PlannerError, UsageError) as error:
+    except (PlannerError, PricingError, UsageError) as error:
         return None, str(error)
 
 
@@ -160,12 +161,14 @@ def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) ->
         for cells in zip(*columns.values(), strict=True)
     ]
     values = {name: [value for value, _ in cells] for name, cells in columns.items()}
-    groups: dict[tuple[str, str | None, str | None, str, str], list[int]] = {}
+    groups: dict[tuple[int, str | None, str | None, str, str], list[int]] = {}
     keys = zip(values["model"], values["quant"], values["engine"], values["kv_dtype"], errors, strict=True)
     for position, (match, quant, engine, kv_dtype, error) in enumerate(keys):
         if error is None:
             name = quant.name if quant is not None else None
-            groups.setdefault((match.model.id, match.quant, name, engine, kv_dtype), []).append(position)
+            # Two files may hold models of one name: what counts is the record, of which there is one each.
+            key = (id(match.model), match.quant, name, engine, kv_dtype)
+            groups.setdefault(key, []).append(position)
     numbers = {name: np.array([value or 0 for value in values[name]], dtype=np.float64) for name in NUMBERS}
     results: dict[str, list[Any]] = {name: [None] * count for name in RESULTS}
     results["error"] = errors
@@ -176,7 +179,7 @@ def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) ->
             model=values["model"][first].model,
             quant=quant,
             kv_dtype=KvDtype(values["kv_dtype"][first]),
-            engine=engine_for(values["engine"][first], quant),
+            engine=_engine(values["engine"][first], values["model"][first], quant),
             method=method,
         )
         sized = size_rows(_rows(workload, values["gpu"], numbers, positions))
@@ -184,7 +187,12 @@ def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) ->
     return results
 
 
-def _quant(match: ModelMatch, quant: QuantFormat | None) -> QuantFormat:
+def _engine(name: str, found: Found, quant: QuantFormat) -> Engine:
+    """Return the engine of the cell; a GGUF file is served by llama.cpp unless another is named."""
+    return Engine.LLAMA_CPP if name == "auto" and found.is_gguf else engine_for(name, quant)
+
+
+def _quant(match: Found, quant: QuantFormat | None) -> QuantFormat:
     """Return the format of the cell, or the one that the model's name implies, or the default."""
     return find_quant(match.quant or DEFAULT_QUANT) if quant is None else quant
 

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 
 from dashboard import tables
+from planner.models import Model
+from planner.provenance import provenance
 from planner.sizing import Sizing, SpeedSource
+from planner.units import GB
 from planner.usability import verdict
 
 DEFINITIONS = (
@@ -34,7 +37,28 @@ def details(sizing: Sizing) -> str:
     """Return the tables of memory and speed, the notes and the footnotes."""
     speed = "" if sizing.speed is None else _speed_table(sizing)
     notes = tables.bullets(sizing.notes)
-    return tables.paragraphs(_setting(sizing), _memory_table(sizing), speed, notes, _footnote([sizing]))
+    parts = (_setting(sizing), _memory_table(sizing), speed, _model(sizing.workload.model), notes)
+    return tables.paragraphs(*parts, _footnote([sizing]))
+
+
+def _model(model: Model) -> str:
+    """Say what is known of the model, from where, and what is not."""
+    known = provenance(model)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in known.layers.items())
+    if known.layers_without_mixer:
+        kinds += f", {known.layers_without_mixer} without a mixer"
+    active = "" if model.moe is None else f", {tables.params(model.active_params)} active"
+    size = "not known, computed from its shape"
+    if known.checkpoint_bytes is not None:
+        size = f"{known.checkpoint_bytes / GB:.2f} GB ({known.checkpoint_basis or 'published'})"
+    lines = [
+        f"model: {model.name}, {tables.params(model.main_params)} parameters{active} ({known.params_basis})",
+        f"layers: {kinds} (known from: {known.shape_from or known.evidence})",
+        f"its files: {size}",
+        f"not known: {', '.join(known.unknown)}" if known.unknown else "",
+        f"source: {known.sources[0]}" if known.sources else "",
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 def rows_table(sizings: Sequence[Sizing], first: str, labels: Sequence[str]) -> str:

@@ -1,9 +1,8 @@
 """
 The header of a GGUF file: its fields and the exact bytes of every tensor.
 
-Everything in a header is a claim; each count and length is held against the bytes there before anything
-is read for it, so that work and memory stay in proportion to the header. Long texts and lists (tokens,
-merges,
+Everything in a header is a claim; each count and length is held against the bytes there before anything is
+read for it, so that work and memory stay in proportion to the header. Long texts and lists (tokens, merges,
 templates) are stepped over.
 
 Source:
@@ -127,7 +126,8 @@ class _Reader:
         if count > self.size - self.position:
             left = max(0, self.size - self.position)
             raise UnreadableModel(
-                self.where, f"claims {what} at byte {self.position:,}, and {left:,} bytes are left"
+                self.where,
+                f"cut off or damaged: claims {what} at byte {self.position:,}, and {left:,} bytes are left",
             )
 
     def take(self, count: int) -> bytes:

@@ -130,10 +130,17 @@ def test_options_that_contradict_each_other(cli, database):
 
 
 @pytest.mark.parametrize(
-    "name", ["model.gguf", "config.json", "hf:Qwen/Qwen3-8B", "http://127.0.0.1/config.json"]
+    ("name", "expected"),
+    [
+        ("model.gguf", "model.gguf: No such file"),
+        ("config.json", "config.json: No such file"),
+        ("hf:Qwen", "'hf:Qwen' is not hf:owner/name"),
+        ("http://127.0.0.1/config.json", "addresses are not fetched"),
+        ("Qwen/Qwen-1000", "hf:Qwen/Qwen-1000 asks the Hugging Face hub"),
+    ],
 )
-def test_what_is_no_model_of_the_catalogue_is_refused_in_one_line(cli, name):
-    assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2)
+def test_what_is_no_model_is_refused_in_one_line(cli, name, expected):
+    assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2, expected)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from planner.scenario import Scenario
 
 
 def test_every_option_of_a_scenario_is_a_field_but_the_file_that_only_the_command_line_reads():
-    assert set(state.FIELDS) == set(Scenario.option_names()) - {"sizing"}
+    of_files = {"sizing", "params", "fact"}
+    assert set(state.FIELDS) == set(Scenario.option_names()) - of_files
 
 
 def test_an_empty_address_is_the_default_question():
