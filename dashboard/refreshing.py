@@ -104,9 +104,8 @@ def _work(job: Refresh, names: list[str], store: Store, settings: Settings) -> N
         if job.is_stopping:
             raise _Stopped
 
-    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
     try:
-        with Client(base_urls=settings.base_urls, secrets=secrets) as client:
+        with Client.of(settings) as client:
             run(names or None, store, settings, client, job.started_at, progress, command=COMMAND)
         job.state = State.DONE
     except _Stopped:

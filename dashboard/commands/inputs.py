@@ -113,8 +113,9 @@ def model_named(name: str, stated: Stated | None = None) -> Found:
             match = find_model(name)
         except UnknownName as error:
             if not _exists(name):
-                hint = f"; hf:{name} asks the Hugging Face hub" if _REPOSITORY.fullmatch(name) else ""
-                raise UsageError(f"{error}{hint}") from error
+                if not _REPOSITORY.fullmatch(name):
+                    raise
+                raise UsageError(f"{error}; hf:{name} asks the Hugging Face hub") from error
         else:
             if stated != Stated():
                 what = f"{name} is in the catalogue, which knows its parameters and layers"

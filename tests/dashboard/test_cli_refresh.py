@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,7 @@ def test_a_run_that_verifies_nothing_has_failed_and_earlier_prices_stand(
             for name in [name for name in row if name.endswith("Price") and isinstance(row[name], float)]:
                 row[name] *= factor
         serve.replace("/runpod/graphql", {"data": {"gpuTypes": rows}}, method="POST")
-        ran = cli("prices", "refresh", *PAIR, "--json")
+        ran = cli("prices", "refresh", *PAIR, "--json", at=NOW + timedelta(hours=1))
         assert ran.code == 1
         part = ran.document["providers"][0]
         assert (part["status"], part["verified"], part[verdict]) == ("failed", 0, part["offers"])

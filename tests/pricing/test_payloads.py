@@ -59,7 +59,7 @@ EXPECTED = {
             ("H200 NVL", 1, "on_demand", "JP"): "3.335556",
         },
     ),
-    # 19 GPU plans in 9+4+6+3+9+5+5+9+1+7+1+1+2 = 62 places and 7 in none, and two metal boxes with a spot price.
+    # 19 GPU plans in 9+4+6+3+9+5+5+9+1+7+1+1+2 = 62 places, 7 in none; two metal boxes with a spot price.
     "vultr": Expected(
         73,
         {
@@ -80,7 +80,7 @@ EXPECTED = {
         },
         absent=("B300", "Instinct MI350X"),
     ),
-    # Five rows of 8 and four of 4 on the page; from the interface the A10 in two regions and the A6000 in none.
+    # Five rows of 8 and four of 4 on the page; by the interface the A10 in two regions, the A6000 in none.
     "lambda": Expected(
         12,
         {
@@ -110,7 +110,7 @@ EXPECTED = {
             ("H100 NVL", 1, "on_demand", "eastus"): "6.98",
         },
     ),
-    # 12 x 0.031611 + 85 x 0.004237 + 2.933908 = 3.673385; the sizes up to eight are multiples; sixteen GPUs come
+    # 12 x 0.031611 + 85 x 0.004237 + 2.933908 = 3.673385; sizes up to eight are multiples; sixteen GPUs come
     # with 96 cores and 1,360 GB: 96 x 0.031611 + 1360 x 0.004237 + 16 x 2.933908 = 55.739504.
     "gcp": Expected(
         5,
@@ -176,7 +176,7 @@ EXPECTED = {
         },
         absent=("H100 NVL",),
     ),
-    # 1, 2, 4, 8 GPUs as far as max_count, 8 vCPU, 32 GB and 200 GB for each go: 5 + 3 + 3 + 3 + 2 + 3 + 7 + 2 +
+    # 1, 2, 4, 8 GPUs as far as max_count, 8 vCPU, 32 GB, 200 GB for each go: 5 + 3 + 3 + 3 + 2 + 3 + 7 + 2 +
     # 7 + 6 + 2 + 3 + 3 + 4 + 6 by location. 8 vCPU, 32 GB and 200 GB are 0.024 + 0.064 + 0.01 = 0.098.
     "tensordock": Expected(
         59,
