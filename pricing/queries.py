@@ -31,6 +31,8 @@ SERIES_FIRST = "FROM series s CROSS JOIN price p JOIN source x ON x.id = p.sourc
 RANKABLE = "s.gpu IS NOT NULL AND s.gpu_fraction IS NULL AND NOT s.gpu_only AND s.witness IS NULL"
 # What a person can decide on: own runs, and bundled prices of a known GPU.
 REVIEWED = "(p.origin = 'refresh' OR (p.origin = 'snapshot' AND s.gpu IS NOT NULL))"
+# An ask that waits moves from day to day; so many of its prices tell that it stays. Source: own choice.
+WAITING_KEPT = 8
 # A person looks for the cheapest of a kind; the identifier makes the order the same each time.
 ORDER = "ORDER BY s.provider, s.gpu, s.gpu_count, p.usd_per_hour, p.id"
 _OFFER = (
@@ -154,7 +156,7 @@ def offers(
 
 def known_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
     """
-    Yield what verification compares with: each series' latest verified price, and any that waits.
+    Yield what verification compares with: each series' latest verified price, and those that wait or waited.
 
     A provider's own ones only: what witnesses say of it comes from `witness_prices`.
     """
@@ -172,7 +174,10 @@ def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
         f"SELECT {_OFFER}, s.offer_id, row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
         f"ORDER BY p.first_seen_at DESC, p.id DESC) AS place {FROM} {where}"
     )
-    latest = "closed_at IS NULL OR (place = 1 AND verdict = 'verified')"
+    latest = (
+        "closed_at IS NULL OR (place = 1 AND verdict = 'verified') "
+        f"OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
+    )
     for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):
         yield KnownPrice(
             provider=row.provider,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from planner.rates import RESERVED_TIERS
 from pricing.market import WINDOW, usd_per_whole_gpu
@@ -30,6 +31,13 @@ class Recollection:
     usd_per_gpu_hour: float
     usd_per_hour: float  # of an instance of this size
     seen_at: datetime
+
+
+class Sightings(NamedTuple):
+    """How often a price was seen that waits."""
+
+    runs: int
+    span: timedelta
 
 
 # Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
@@ -110,17 +118,19 @@ class Memory:
             seen_at=seen_at,
         )
 
-    def was_seen_before(self, offer: Offer, share: float = SAME_SHARE) -> bool:
-        """Whether this price waits in quarantine since an earlier, independent run, the last word on it."""
-        waiting = self._waiting.get(_series(offer), [])
+    def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
+        """Return how often and since when this price waits in quarantine, the last word on it."""
         own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
         newest = max((price.last_seen_at for price in own.values()), default=None)
-        return any(
-            is_same(price.usd_per_hour, offer.usd_per_hour, share)
+        found = [
+            price
+            for price in self._waiting.get(_series(offer), [])
+            if is_same(price.usd_per_hour, offer.usd_per_hour, share)
             and price.first_seen_at <= offer.seen_at - INDEPENDENT_AFTER
             and (newest is None or price.last_seen_at >= newest)
-            for price in waiting
-        )
+        ]
+        since = min((price.first_seen_at for price in found), default=offer.seen_at)
+        return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
 
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""

@@ -5,10 +5,12 @@ Every rule, its threshold and a worked example: docs/verification.md.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
+from enum import IntEnum
 
 from planner.rates import RESERVED_TIERS, Tier
 from pricing.market import Level, Market, dollars, tier_group, usd_per_whole_gpu
@@ -18,25 +20,38 @@ from pricing.provider import ProviderClass
 from pricing.recall import SAME_SHARE, Memory, Recollection, is_same
 from pricing.regions import region_key
 
-# Limits of any GPU's hour, and of a slice scaled up. Source: docs/providers.md, "Plausible prices". [USD/h]
+# Limits of any GPU's hour, and of a slice scaled up: the cheapest known price is 0.01 (a GTX 1050 Ti), the
+# dearest of a card 23.33 (an H100 of Azure's in South Africa). Source: docs/verification.md, "hard-limits".
+# [USD/h]
 HARD_LOW, HARD_HIGH = 0.01, 40.0
-# Racks list at up to 54.08 (Azure GB200, Brazil South, 2026-06-18). Source: the bundled snapshot.
+# Racks list at up to 54.08: Azure GB200, Brazil South, 2026-06-18. Source: prices.azure.com,
+# ND128isr_NDR_GB200_v6.
 HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
-# Against the middle of the own class: 1 % of 6,335 true rows of the snapshot lie outside. Source:
-# docs/verification.md.
+# Against the middle of the own class: 1.3 % of the bundled prices lie outside. Source: docs/verification.md,
+# "band".
 BAND_LOW, BAND_HIGH = 0.3, 3.0
 # Where the class has too few prices and all classes are taken together. Source: own choice.
 WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
-# So far from the middle a price is no price but a mistake. Source: docs/providers.md, "Plausible prices".
+# So far from the middle a price is no price but a mistake. Source: own choice.
 ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
-# Largest move that needs no confirmation, as a factor: 0.4 % of 15,894 successive pairs of list prices move
-# by more than 1.5, 1.4 % of 7,007 pairs of Vast.ai by more than 2.5, which still catches every factor of 3.
-# Source: the bundled history, counted; docs/verification.md.
-JUMP_LIST, JUMP_SPOT, JUMP_MARKETPLACE = 1.5, 2.0, 2.5
+# Marketplaces that post a list; the others show their hosts' asks. Source: docs/verification.md, "Lists and
+# asks".
+POSTED_LISTS = frozenset({"runpod", "cudo", "novita", "packet-ai", "salad", "gpuhub"})
+# Largest move that needs no confirmation, as a factor: 0.4 % of 16,781 successive pairs of list and spot
+# prices move further, 5.7 % of 13,372 pairs of asks. Source: docs/verification.md, "jump".
+JUMP_LIST, JUMP_ASK = 1.5, 1.9
+# The largest true move of a list price in these pairs is 1.86, the smallest confusion of units is 2; the
+# seven list prices that moved further were errors of their source. Source: docs/verification.md, "leap".
+LEAP = 1.9
+# Asks of one GPU and tier lie within this of their median: 98 % of 12,904. Source: docs/verification.md,
+# "book".
+BOOK_LOW, BOOK_HIGH = 0.38, 2.38
+# With fewer asks there is no middle to speak of. Source: own choice.
+BOOK_ASKS = 5
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
 # instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
-# T4 0.526, four 4.352); on a marketplace sizes are different machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
-# Source: docs/providers.md, "Lambda"; the bundled history; a book of Vast.ai.
+# T4 0.526, four 4.352); asks of other sizes are other machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
+# Source: docs/verification.md, "sizes".
 SIZES = {
     ProviderClass.NEOCLOUD: (0.55, 1.8),
     ProviderClass.HYPERSCALER: (0.4, 2.5),
@@ -44,12 +59,13 @@ SIZES = {
     ProviderClass.WITNESS: (0.3, 3.3),
 }
 SIZES_SAME = 1.25
-# True community prices lie above 0.45 of the secure one, placeholders at 0.21.
-# Source: docs/providers.md, "RunPod".
+# True community prices lie above 0.45 of the secure one, placeholders at 0.21. Source: docs/verification.md,
+# "community".
 COMMUNITY_LOW = 0.3
-# How closely a ratio must match a confusion of units to be called one.
+# How closely a ratio must match a confusion of units to be called one. Source: own choice.
 UNIT_SHARE = 0.03
-# Hours of a day, of a month as providers count it, of a year; cents. Source: docs/providers.md, "Units".
+# Hours of a day, of a month as providers count it, of a year. Source: Vultr's and DigitalOcean's monthly
+# prices are 672 to 744 hourly ones.
 UNIT_FACTORS = {
     24.0: "a day",
     672.0: "a month",
@@ -57,20 +73,33 @@ UNIT_FACTORS = {
     744.0: "a month",
     8760.0: "a year",
 }
-# Exchange rates move within this. Source: own choice; reference rates differ by 0.2 % from day to day.
-FX_SHARE = 0.004
-# An own price this much older than a dearer one of the same GPUs may be a page served again. Source:
-# docs/providers.md, "DigitalOcean": 8x H100 at 23.92 of 2025 beside 35.28 of 2026.
+# Exchange rates move by about this much from one day to the next. Source: the European Central Bank's daily
+# reference rates.
+FX_SHARE = 0.002
+# An own price this much older than a dearer one of the same GPUs may be a page served again: DigitalOcean, 8x
+# H100 at 23.92 of 2025 beside 35.28 of 2026. Source: docs/verification.md, "outdated".
 OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
-# A witness that is older than the source confirms it within this; it never overrules.
-# Source: docs/providers.md, "Witnesses".
+# A witness that is older than the source confirms it within this, if it is not nearer to the price before; it
+# never overrules. Source: own choice.
 WITNESS_SHARE = 0.15
-# On a marketplace the book has moved between two runs; half of its daily moves are smaller. Source:
-# the bundled history, Vast.ai, medians of 0.133 to 0.223.
-SEEN_SHARE_MARKETPLACE = 0.2
-# Earlier prices within this tell which offers changed, and which took over the price of another.
+# So often and so long a price must have been seen where one repetition proves nothing. Source: own choice;
+# see docs/verification.md, "Confirmation".
+LONG_RUNS, LONG_SPAN = 3, timedelta(days=3)
+# Between two runs an ask has moved: half of the daily moves are smaller. Source: docs/verification.md,
+# "jump".
+SEEN_SHARE_ASK = 0.2
+# Earlier prices within this tell which offers took over the price of another. Source: own choice.
 LATELY = timedelta(days=14)
 _TO_BE_SEEN_AGAIN = "waits to be seen again"
+
+
+class Confirmation(IntEnum):
+    """What shows that the world changed and not our reading, beside a person's word."""
+
+    PERSON = 0  # nothing else
+    WITNESS = 1  # a catalogue of others agrees
+    LONG = 2  # or the price was seen in several earlier runs over days
+    ONCE = 3  # or in one earlier, independent run
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +109,7 @@ class Rule:
     name: str
     verdict: Verdict
     check: Callable[[Offer, "Case"], str | None]
-    # Seen again in a later run, confirmed by a witness: then it is the world that changed, not our reading.
-    is_confirmable: bool = False
+    confirmation: Confirmation = Confirmation.PERSON
     # This very price was verified before, by a run, by a person, or stands in the collection: it is known.
     yields_to_own_price: bool = True
     # Nothing else is worth saying: no price, no device, or an absurd price.
@@ -99,19 +127,23 @@ class Case:
     witnesses: Mapping[tuple[object, ...], list[KnownPrice]]
     sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
     beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
-    counts: Mapping[str, set[int]] = field(default_factory=dict)
+    counts: Mapping[tuple[object, ...], set[int]] = field(default_factory=dict)
     twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
     exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
+    books: Mapping[tuple[object, ...], Sequence[float]] = field(default_factory=dict)  # asks per GPU [USD/h]
+    moved: str | None = None  # why all changed prices of this run wait
 
     def level(self, offer: Offer) -> Level | None:
         """Return the market level of the offer's GPU."""
         return None if offer.gpu is None else self.market.level(offer.gpu, offer.tier, self.kind)
 
+    def is_ask(self, offer: Offer) -> bool:
+        """Whether the price is one that hosts ask, not one of a posted list."""
+        return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
+
     def jump_limit(self, offer: Offer) -> float:
         """Return the largest factor by which a price of this kind moves unnoticed."""
-        if self.kind is ProviderClass.MARKETPLACE and offer.tier is not Tier.SECURE:
-            return JUMP_MARKETPLACE
-        return JUMP_SPOT if offer.tier is Tier.SPOT else JUMP_LIST
+        return JUMP_ASK if self.is_ask(offer) else JUMP_LIST
 
     def is_remembered(self, offer: Offer, limit: float) -> bool:
         """Whether the provider's own earlier price of these GPUs is within a factor."""
@@ -120,18 +152,34 @@ class Case:
             return False
         return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
 
+    def own_ratio(self, offer: Offer) -> float | None:
+        """Return by which factor the offer's own last price moved, None where there is none."""
+        known = self.memory.at_level(offer, 1)
+        return None if known is None else usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+
     def is_own_price(self, offer: Offer) -> bool:
         """Whether this very offer was verified at this price before."""
         known = self.memory.at_level(offer, 1) if offer.gpu else None
         return known is not None and is_same(offer.usd_per_hour, known.usd_per_hour)
 
-    def is_confirmed(self, offer: Offer) -> bool:
-        """Whether the price was seen in an earlier independent run, or a witness agrees."""
-        share = SEEN_SHARE_MARKETPLACE if self.kind is ProviderClass.MARKETPLACE else SAME_SHARE
-        if self.memory.was_seen_before(offer, share):
-            return True
-        told = self.witnesses.get(told_key(offer), [])
-        return any(is_same(offer.usd_per_hour, price.usd_per_hour, WITNESS_SHARE) for price in told)
+    def confirmed(self, offer: Offer) -> Confirmation | None:
+        """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""
+        if self.witnesses_of(offer):
+            return Confirmation.WITNESS
+        seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
+        if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
+            return Confirmation.LONG
+        return Confirmation.ONCE if seen.runs else None
+
+    def witnesses_of(self, offer: Offer) -> int:
+        """Return how many catalogues of others agree, and rather with this price than with the one before."""
+        usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
+        agreeing = set()
+        for told in self.witnesses.get(told_key(offer), []):
+            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE)
+            if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
+                agreeing.add(told.witness)
+        return len(agreeing)
 
     def agrees_with_a_size(self, offer: Offer) -> bool:
         """Whether another size of the same machine costs about the same per GPU in this answer."""
@@ -222,7 +270,8 @@ def sizes_agree(offer: Offer, case: Case) -> str | None:
     others = {n: span for n, span in case.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count}
     if not others:
         return None
-    low, high = SIZES[case.kind]
+    is_posted = case.kind is ProviderClass.MARKETPLACE and not case.is_ask(offer)
+    low, high = SIZES[ProviderClass.NEOCLOUD if is_posted else case.kind]
     cheapest = min(span[0] for span in others.values())
     dearest = max(span[1] for span in others.values())
     price = usd_per_whole_gpu(offer)
@@ -243,7 +292,7 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if listed and offer.usd_per_hour > max(listed):
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
-    if offer.tier is Tier.ON_DEMAND and case.kind is not ProviderClass.MARKETPLACE:
+    if offer.tier is Tier.ON_DEMAND and not case.is_ask(offer):
         spot = prices.get(Tier.SPOT, [])
         if spot and offer.usd_per_hour < min(spot):
             price, other = dollars(offer.usd_per_hour), dollars(min(spot))
@@ -266,7 +315,8 @@ def community_is_real(offer: Offer, case: Case) -> str | None:
 def count_is_known(offer: Offer, case: Case) -> str | None:
     """An instance keeps its number of GPUs."""
     known = case.memory.counts_of(offer.instance_type)
-    if len(known) != 1 or known <= case.counts.get(offer.instance_type, set()):
+    here = case.counts.get(name_key(offer), set())
+    if len(known) != 1 or known <= here:
         return None  # a name that is sold in several sizes says nothing about them
     return f"{offer.instance_type} has {offer.gpu_count} GPUs here and had {next(iter(known))} before"
 
@@ -285,8 +335,10 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     known = case.memory.nearest(offer)
     if known is None or known.level not in {1, 3}:  # other regions and sizes differ by such factors anyway
         return None
+    if case.is_ask(offer) and known.level > 1:  # other hosts
+        return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    if 1 / case.jump_limit(offer) <= ratio <= case.jump_limit(offer) or case.agrees_with_a_size(offer):
+    if 1 / JUMP_LIST <= ratio <= JUMP_LIST or case.agrees_with_a_size(offer):
         return None
     factors = {n: f"{text} for an hour" for n, text in UNIT_FACTORS.items()}
     factors[100.0] = "cents for dollars"
@@ -299,15 +351,39 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 
 def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
-    """A list price that moves by exactly an exchange rate may be in another currency."""
-    known = case.memory.nearest(offer)
-    if known is None or known.level > 1 or case.kind is ProviderClass.MARKETPLACE:
+    """A price that moves by exactly an exchange rate may be in another currency."""
+    ratio = case.own_ratio(offer)
+    if ratio is None:
         return None
-    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
     for currency, rate in case.usd_per_unit.items():
         if is_same(ratio, rate, FX_SHARE) or is_same(ratio, 1 / rate, FX_SHARE):
+            known = case.memory.at_level(offer, 1)
+            assert known is not None
             return f"moved from {_what(known)} by the exchange rate of {currency}: another currency?"
     return None
+
+
+def leap(offer: Offer, case: Case) -> str | None:
+    """No posted price nearly doubles or halves: not one of 16,781 true ones did."""
+    if case.is_ask(offer) or offer.tier is Tier.SPOT:
+        return None
+    return _leapt(offer, case, "no posted price ever moved so far")
+
+
+def swing(offer: Offer, case: Case) -> str | None:
+    """An ask or a spot price that doubles or halves waits until it has stayed for days."""
+    if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
+        return None
+    return _leapt(offer, case, "waits until it has stayed for days")
+
+
+def _leapt(offer: Offer, case: Case, what: str) -> str | None:
+    ratio = case.own_ratio(offer)
+    if ratio is None or 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+        return None
+    known = case.memory.at_level(offer, 1)
+    assert known is not None
+    return f"{_times(ratio)} {_what(known)}: {what}"
 
 
 def jump(offer: Offer, case: Case) -> str | None:
@@ -316,9 +392,26 @@ def jump(offer: Offer, case: Case) -> str | None:
     if known is None:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    limit = LEAP if known.level == 1 else math.inf  # beyond it is a leap
     if abs(math.log(ratio)) <= math.log(case.jump_limit(offer)) or unit_is_unchanged(offer, case):
         return None
+    if not 1 / limit < ratio < limit:
+        return None
     return f"{_times(ratio)} {_what(known)}: waits to be confirmed"
+
+
+def in_its_book(offer: Offer, case: Case) -> str | None:
+    """An ask is near the middle of all asks for this GPU in the same answer."""
+    asks = case.books.get(book_key(offer), ())
+    if not case.is_ask(offer) or len(asks) < BOOK_ASKS:
+        return None
+    factor = usd_per_whole_gpu(offer) / statistics.median(asks)
+    if BOOK_LOW <= factor <= BOOK_HIGH:
+        return None
+    middle = dollars(statistics.median(asks))
+    return (
+        f"{_times(factor)} the {middle} USD per GPU-hour in the middle of {len(asks)} asks: nobody pays that"
+    )
 
 
 def outdated(offer: Offer, case: Case) -> str | None:
@@ -355,15 +448,30 @@ def machine_key(offer: Offer) -> tuple[object, ...]:
     return (offer.gpu, offer.tier, place, offer.gpu_only, offer.commitment_days)
 
 
+def book_key(offer: Offer) -> tuple[object, ...]:
+    """Return whose asks are compared: those for one GPU in one tier, whatever the size and place."""
+    return (offer.gpu, offer.tier, offer.gpu_only)
+
+
 def instance_key(offer: Offer) -> tuple[object, ...]:
     """Return what is one instance under several tiers."""
     place = region_key(offer.provider, offer.region)
     return (offer.instance_type, offer.gpu, offer.gpu_count, offer.gpu_fraction, place, offer.gpu_only)
 
 
+def name_key(offer: Offer) -> tuple[object, ...]:
+    """Return what sells one name in one place."""
+    return (offer.instance_type, offer.tier, region_key(offer.provider, offer.region))
+
+
 def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
     """Return what a witness and a source have in common; instances are spelled differently."""
     return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier, region_key(one.provider, one.region))
+
+
+def _is_nearer(told: float, now: float, before: float) -> bool:
+    """Whether a price is at least as near to the present one as to the one before, in factors."""
+    return abs(math.log(told / now)) <= abs(math.log(told / before))
 
 
 def _times(factor: float) -> str:
@@ -398,15 +506,18 @@ RULES: Sequence[Rule] = (
     Rule("identity", Verdict.QUARANTINED, identity, is_final=True, yields_to_own_price=False),
     Rule("absurd", Verdict.REJECTED, absurd, is_final=True),
     Rule("band", Verdict.QUARANTINED, band),
+    Rule("book", Verdict.QUARANTINED, in_its_book),
     Rule("named-twice", Verdict.QUARANTINED, named_twice),
     Rule("sizes", Verdict.QUARANTINED, sizes_agree),
     Rule("commitment", Verdict.QUARANTINED, cheaper_with_commitment),
     Rule("community", Verdict.QUARANTINED, community_is_real, yields_to_own_price=False),
     Rule("count", Verdict.QUARANTINED, count_is_known),
     Rule("pairing", Verdict.QUARANTINED, rows_are_paired),
-    Rule("unit", Verdict.QUARANTINED, unit_is_unchanged),
-    Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, is_confirmable=True),
-    Rule("jump", Verdict.QUARANTINED, jump, is_confirmable=True),
-    Rule("outdated", Verdict.QUARANTINED, outdated, is_confirmable=True, yields_to_own_price=False),
-    Rule("first-sight", Verdict.QUARANTINED, first_sight, is_confirmable=True),
+    Rule("unit", Verdict.QUARANTINED, unit_is_unchanged, Confirmation.WITNESS),
+    Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
+    Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
+    Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
+    Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
+    Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
+    Rule("first-sight", Verdict.QUARANTINED, first_sight, Confirmation.ONCE),
 )

@@ -5,7 +5,7 @@ Pure: the same code runs in production, in tests and in benchmarks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -14,17 +14,20 @@ from pricing.market import Market, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
-from pricing.recall import Memory, is_same
+from pricing.recall import Memory, Recollection, is_same
 from pricing.regions import region_key
 from pricing.rules import (
     LATELY,
     RULES,
     Case,
+    Confirmation,
     Rule,
+    book_key,
     instance_key,
     is_first_sight,
     is_plausible,
     machine_key,
+    name_key,
     told_key,
     why_implausible,
 )
@@ -72,7 +75,8 @@ _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band"
 
 def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
     is_own_price: bool | None = None
-    is_confirmed: bool | None = None
+    confirmed: Confirmation | None = None
+    is_asked = False
     reasons: list[str] = []
     verdict = Verdict.VERIFIED
     for rule in rules:
@@ -83,9 +87,10 @@ def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
             is_own_price = case.is_own_price(offer) if is_own_price is None else is_own_price
             if is_own_price:
                 continue
-        if rule.is_confirmable:
-            is_confirmed = case.is_confirmed(offer) if is_confirmed is None else is_confirmed
-            if is_confirmed:
+        if rule.confirmation is not Confirmation.PERSON:
+            if not is_asked:
+                confirmed, is_asked = case.confirmed(offer), True
+            if confirmed is not None and confirmed <= rule.confirmation:
                 continue
         reasons.append(reason)
         verdict = rule.verdict
@@ -111,20 +116,22 @@ def _case(
     )
     witnesses: dict[tuple[object, ...], list[KnownPrice]] = defaultdict(list)
     for price in known:
-        if price.witness is not None and price.provider == provider and price.usd_per_hour > 0:
+        if price.witness is not None and price.provider == provider and price.verdict is Verdict.VERIFIED:
             witnesses[told_key(price)].append(price)
     sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)
     beside: dict[tuple[object, ...], dict[Tier, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     prices: dict[str, set[Decimal]] = defaultdict(set)
-    counts: dict[str, set[int]] = defaultdict(set)
+    counts: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    books: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for offer in offers:
-        if offer.gpu is None or not offer.usd_per_hour.is_finite() or offer.usd_per_hour <= 0:
+        if offer.gpu is None or not _is_price(offer):
             continue
         prices[offer.id].add(offer.usd_per_hour)
         beside[instance_key(offer)][offer.tier].append(offer.usd_per_hour)
-        counts[offer.instance_type].add(offer.gpu_count)
+        counts[name_key(offer)].add(offer.gpu_count)
         if offer.gpu_fraction is None:
             each = usd_per_whole_gpu(offer)
+            books[book_key(offer)].append(each)
             low, high = sizes[machine_key(offer)].get(offer.gpu_count, (each, each))
             sizes[machine_key(offer)][offer.gpu_count] = (min(low, each), max(high, each))
     return Case(
@@ -138,33 +145,64 @@ def _case(
         counts=counts,
         twice={key: found for key, found in prices.items() if len(found) > 1},
         exchanged=_exchanged(offers, memory),
+        books=books,
     )
 
 
-def _exchanged(offers: Iterable[Offer], memory: Memory) -> frozenset[int]:
+def _exchanged(offers: Sequence[Offer], memory: Memory) -> frozenset[int]:
     """
-    Return the id() of offers that took over the price that another changed offer had lately.
+    Return the id() of offers whose prices look mis-paired.
 
-    One alone may be chance; two, and a third of all that changed, are names and prices out of step.
+    Where two took over each other's last price; where two rows, and a third of all that changed, took over
+    that of the row above or below; or, among prices seen lately, as many that of any other changed row.
     """
-    changed: list[tuple[Offer, float]] = []
-    for offer in offers:
-        is_price = offer.gpu is not None and offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
-        known = memory.nearest(offer) if is_price else None
-        if known is None or known.level not in {1, 3} or known.seen_at < offer.seen_at - LATELY:
-            continue
-        if not is_same(offer.usd_per_hour, known.usd_per_hour):
-            changed.append((offer, known.usd_per_hour))
-    before: dict[float, set[tuple[object, ...]]] = defaultdict(set)
-    for offer, price in changed:
-        before[round(price, 6)].add(_product(offer))
-    found = [
-        id(offer)
-        for offer, _ in changed
-        if before.get(round(float(offer.usd_per_hour), 6), set()) - {_product(offer)}
+    rows = [offer for offer in offers if offer.gpu is not None and _is_price(offer)]
+    before = [_last_price(offer, memory) for offer in rows]
+    changed = [
+        place
+        for place, (offer, price) in enumerate(zip(rows, before, strict=True))
+        if price is not None and not is_same(offer.usd_per_hour, price.usd_per_hour)
     ]
-    is_pattern = len(found) >= 2 and len(found) * 3 >= len(changed)
-    return frozenset(found) if is_pattern else frozenset()
+    owners: dict[float, list[int]] = defaultdict(list)
+    for place in changed:
+        price = before[place]
+        assert price is not None
+        owners[_cents(price.usd_per_hour)].append(place)
+    mutual, stepped, taken = set(), set(), set()
+    for place in changed:
+        offer = rows[place]
+        now = _cents(offer.usd_per_hour)
+        for other in owners.get(now, ()):
+            known = before[other]
+            assert known is not None
+            if _product(rows[other]) == _product(offer):
+                continue
+            if _cents(rows[other].usd_per_hour) == _cents(before[place].usd_per_hour):  # type: ignore[union-attr]
+                mutual.add(place)
+            if known.seen_at >= offer.seen_at - LATELY:
+                taken.add(place)
+        for other in (place - 1, place + 1):
+            neighbour = before[other] if 0 <= other < len(rows) else None
+            if neighbour is not None and _cents(neighbour.usd_per_hour) == now:
+                stepped.add(place)
+    found = set(mutual)
+    for group in (stepped, taken):
+        if len(group) >= 2 and len(group) * 3 >= len(changed):
+            found |= group
+    return frozenset(id(rows[place]) for place in found)
+
+
+def _is_price(offer: Offer) -> bool:
+    return offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
+
+
+def _last_price(offer: Offer, memory: Memory) -> Recollection | None:
+    known = memory.nearest(offer)
+    return known if known is not None and known.level in {1, 3} else None
+
+
+def _cents(usd: Decimal | float) -> float:
+    return round(float(usd), 6)
 
 
 def _product(offer: Offer) -> tuple[object, ...]:

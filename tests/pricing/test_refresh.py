@@ -126,9 +126,11 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     assert counts["runpod"] == (40, 4, 0)  # four sizes of the RTX 3070, which nobody had seen there
     assert counts["vultr"] == (73, 0, 0)
     assert counts["digitalocean"] == (8, 0, 0)
-    assert counts["vastai"][1:] == (0, 0)
-    (why,) = {one.reasons for one in bench.store.rejected(provider=FOUR)}
-    assert "first community price" in why[0]
+    assert counts["vastai"][1:] == (2, 0)  # 4x H100 in Japan at 4.40 per GPU, twice what was known
+    whys = {one.provider: one.reasons[0] for one in bench.store.rejected(provider=FOUR)}
+    assert whys.keys() == {"runpod", "vastai"}
+    assert "first community price" in whys["runpod"]
+    assert "times the same GPUs under another name" in whys["vastai"]
 
 
 def test_a_second_run_confirms_and_changes_nothing(bench: Bench, payloads: Path) -> None:

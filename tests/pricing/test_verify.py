@@ -18,7 +18,7 @@ from pricing.provider import ProviderClass
 from pricing.recall import Memory
 from pricing.snapshot import snapshot_offers, superseded_at
 from pricing.verify import RULES, is_plausible, verify
-from tests.pricing.known import KINDS, NOW, known, known_as, offer
+from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 
 ROOT = Path(__file__).resolve().parents[2]
 # Three sellers of the class at about 3 USD, and acme's own history at 3.00.
@@ -258,13 +258,16 @@ def test_an_old_price_below_a_newer_one_is_not_trusted() -> None:
     [
         ("acme", Tier.ON_DEMAND, "4.60", False),
         ("bazaar", Tier.ON_DEMAND, "4.60", True),
-        ("bazaar", Tier.ON_DEMAND, "7.60", False),
-        ("bazaar", Tier.SECURE, "4.60", False),
-        ("giant", Tier.SPOT, "5.90", True),
-        ("giant", Tier.SPOT, "6.10", False),
+        ("bazaar", Tier.ON_DEMAND, "5.60", True),
+        ("bazaar", Tier.ON_DEMAND, "5.80", False),
+        ("giant", Tier.SPOT, "4.40", True),
+        ("giant", Tier.SPOT, "4.60", False),
+        ("runpod", Tier.SECURE, "4.60", False),
+        ("runpod", Tier.COMMUNITY, "4.80", False),  # a marketplace with a list of its own
+        ("runpod", Tier.COMMUNITY, "4.40", True),
     ],
 )
-def test_marketplaces_and_spot_move_more(provider: str, tier: Tier, price: str, expected: bool) -> None:
+def test_asks_move_more_than_lists(provider: str, tier: Tier, price: str, expected: bool) -> None:
     row = offer(price, provider=provider, tier=tier)
     remembered = known("3.00", provider=provider, tier=tier)
     assert (judge([row], [remembered])[0].verdict == Verdict.VERIFIED) is expected
@@ -459,20 +462,139 @@ def test_a_change_of_unit_is_caught_and_stays_caught(count: int) -> None:
     assert again[1].verdict == Verdict.QUARANTINED
 
 
-def test_a_true_halving_shows_in_all_sizes() -> None:
-    remembered = [*MARKET, known("3.00", days_ago=3), known("6.00", gpu_count=2, days_ago=3)]
-    rows = [offer("1.50"), offer("3.00", gpu_count=2)]
-    assert {one.verdict for one in judge(rows, remembered)} == {Verdict.QUARANTINED}
-    waiting = [known_as(row, days_ago=1, verdict=Verdict.QUARANTINED) for row in rows]
-    assert {one.verdict for one in judge(rows, [*remembered, *waiting])} == {Verdict.VERIFIED}
+def again(rows: Sequence[Offer], days: int) -> list[KnownPrice]:
+    """The same prices, waiting since a number of nights."""
+    return [
+        known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, last_seen_at=NOW - DAY, times_seen=days)
+        for row in rows
+    ]
 
 
-def test_euros_taken_for_dollars_are_noticed() -> None:
-    rates = {"EUR": 1.1172}
-    found, why = verdict(offer("2.685"), *OWN, usd_per_unit=rates)  # 3.00 / 1.1172
-    assert found == Verdict.QUARANTINED
-    assert "exchange rate of EUR" in why
-    assert verdict(offer("2.60"), *OWN, usd_per_unit=rates)[0] == Verdict.VERIFIED
+@pytest.mark.parametrize("factor", ["0.5", "2", "3", "0.333333", "4", "1.92", "0.52"])
+@pytest.mark.parametrize("nights", [0, 1, 30])
+def test_no_posted_price_leaps_however_often_it_is_seen(factor: str, nights: int) -> None:
+    """Both sizes together, so that no confusion of per GPU and per instance explains it."""
+    remembered = [*MARKET, known("3.00", days_ago=40), known("6.00", gpu_count=2, days_ago=40)]
+    rows = [offer(Decimal(3) * Decimal(factor)), offer(Decimal(6) * Decimal(factor), gpu_count=2)]
+    found = judge(rows, [*remembered, *again(rows, nights)])
+    assert Verdict.VERIFIED not in {one.verdict for one in found}
+    if 0.3 < float(factor) < 3:
+        assert "no posted price ever moved so far" in found[0].reasons[-1]
+
+
+@pytest.mark.parametrize("tier", [Tier.COMMUNITY, Tier.SECURE])
+@pytest.mark.parametrize("factor", ["2", "0.5"])
+def test_a_list_of_a_marketplace_is_a_list(tier: Tier, factor: str) -> None:
+    rows = [offer(Decimal(3) * Decimal(factor), provider="runpod", tier=tier)]
+    own = known("3.00", provider="runpod", tier=tier, days_ago=10)
+    assert judge(rows, [own])[0].verdict is Verdict.QUARANTINED
+    assert judge(rows, [own, *again(rows, 5)])[0].verdict is Verdict.QUARANTINED
+    small = offer("4.80", provider="runpod", tier=tier)  # 1.6 times
+    assert judge([small], [own])[0].verdict is Verdict.QUARANTINED
+    assert judge([small], [own, *again([small], 1)])[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(("old", "new"), [("88.488", "48"), ("98.32", "55.04")])
+def test_the_great_cuts_of_azure_and_aws_are_verified_when_seen_again(old: str, new: str) -> None:
+    """Azure's MI300X in 2025, 0.54 times, and AWS's p5 in 2025, 0.56 times."""
+    this: dict[str, Any] = {"provider": "azure", "gpu_count": 8}
+    others = [known("60", provider=name, gpu_count=8) for name in ("azure", "giant")]
+    remembered = [*others, known(old, days_ago=30, region="eastus", **this)]
+    row = offer(new, region="eastus", **this)
+    assert judge([row], remembered)[0].verdict is Verdict.QUARANTINED
+    assert judge([row], [*remembered, *again([row], 1)])[0].verdict is Verdict.VERIFIED
+    told = known_as(offer(new, region="eastus", witness="gpuhunt", instance_type="w", **this))
+    assert judge([row], [*remembered, told])[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("provider", ["vastai", "bazaar"])
+@pytest.mark.parametrize("factor", ["2", "0.5", "2.5"])
+def test_an_ask_that_doubles_waits_for_days_and_no_longer(provider: str, factor: str) -> None:
+    row = offer(Decimal(3) * Decimal(factor), provider=provider)
+    own = known("3.00", provider=provider, days_ago=10)
+    for nights, expected in ((0, False), (1, False), (2, False), (3, True)):
+        found = judge([row], [own, *again([row], nights)])[0]
+        assert (found.verdict is Verdict.VERIFIED) is expected, nights
+
+
+def test_an_ask_far_from_the_book_is_not_verified() -> None:
+    """One RTX 5090 in Ukraine at 53.34, all others at 0.6."""
+    book = [offer(f"{2 + n / 10}", provider="bazaar", instance_type=f"host {n}") for n in range(5)]
+    far = offer("5.60", provider="bazaar", instance_type="host 9")  # the middle of six is 2.25
+    remembered = [known(f"{2 + n / 10}", provider="bazaar", instance_type=f"host {n}") for n in range(5)]
+    found = judge([*book, far], [*remembered, *again([far], 9)])
+    assert [one.verdict for one in found] == [Verdict.VERIFIED] * 5 + [Verdict.QUARANTINED]
+    assert found[5].reasons == (
+        "2.49 times the 2.25 USD per GPU-hour in the middle of 6 asks: nobody pays that",
+    )
+
+
+def test_a_machine_of_four_read_per_gpu_is_noticed_where_only_the_collection_is_there() -> None:
+    """Vast.ai, 4x H100 at 7.80; names differ from those of the collection."""
+    bundled = [
+        known("7.80", provider="vastai", gpu_count=4, instance_type=f"offer-{n}", origin=Origin.SNAPSHOT)
+        for n in range(3)
+    ]
+    row = offer("1.95", provider="vastai", gpu_count=4, instance_type="4x H100 SXM, p25")
+    assert judge([row], bundled)[0].verdict is Verdict.QUARANTINED
+    assert judge([replace(row, usd_per_hour=Decimal("9.00"))], bundled)[0].verdict is Verdict.VERIFIED
+
+
+def test_a_count_lost_in_one_region_is_noticed_beside_the_others() -> None:
+    eight = {"gpu_count": 8, "instance_type": "nd96", "provider": "azure"}
+    regions = [offer("24.00", region=name, **eight) for name in ("eastus", "westus")]
+    remembered = [known_as(one) for one in regions]
+    lost = replace(regions[1], gpu_count=1)
+    found = judge([regions[0], lost], remembered)
+    assert found[0].verdict is Verdict.VERIFIED
+    assert "nd96 has 1 GPUs here and had 8 before" in found[1].reasons
+
+
+RATES = {"EUR": 1.1172, "GBP": 1.3399}
+
+
+@pytest.mark.parametrize("provider", ["acme", "runpod", "bazaar", "azure"])
+def test_euros_taken_for_dollars_are_noticed_everywhere(provider: str) -> None:
+    own = known("3.00", provider=provider, days_ago=10)
+    row = offer("2.685", provider=provider)  # 3.00 / 1.1172
+    found = judge([row], [own], usd_per_unit=RATES)[0]
+    assert found.verdict is Verdict.QUARANTINED
+    assert "exchange rate of EUR" in found.reasons[0]
+    (other,) = judge([offer("2.60", provider=provider)], [own], usd_per_unit=RATES)
+    assert other.verdict is Verdict.VERIFIED
+    (twice,) = judge([row], [own, *again([row], 1)], usd_per_unit=RATES)
+    assert twice.verdict is Verdict.QUARANTINED
+    (lasting,) = judge([row], [own, *again([row], 3)], usd_per_unit=RATES)
+    assert lasting.verdict is Verdict.VERIFIED
+
+
+def test_a_witness_of_the_price_before_confirms_no_exchange_rate() -> None:
+    """2.685 is within 15 % of the witness's 3.00, but that is what the price was."""
+    own = known("3.00", days_ago=10)
+    assert judge([offer("2.685")], [own, _witness("3.00")], usd_per_unit=RATES)[0].verdict is (
+        Verdict.QUARANTINED
+    )
+    assert judge([offer("2.685")], [own, _witness("2.70")], usd_per_unit=RATES)[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("days_ago", [1, 200])
+def test_an_exchanged_pair_is_noticed_however_old_the_memory_is(days_ago: int) -> None:
+    names = ("H100 SXM", "H200 SXM", "A100 80GB SXM")
+    prices = {"H100 SXM": "3.00", "H200 SXM": "3.50", "A100 80GB SXM": "2.00"}
+    remembered = [known(prices[name], gpu=name, instance_type=name, days_ago=days_ago) for name in names]
+    prices |= {"H100 SXM": "3.50", "H200 SXM": "3.00"}
+    found = judge([offer(prices[name], gpu=name, instance_type=name) for name in names], remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 2 + [Verdict.VERIFIED]
+    assert "out of step" in found[0].reasons[0]
+
+
+def test_prices_one_row_down_are_noticed_however_old_the_memory_is() -> None:
+    prices = ["3.00", "3.40", "3.80", "4.20"]
+    rows = [offer(price, instance_type=f"h100 {n}") for n, price in enumerate(prices)]
+    remembered = [known_as(row, days_ago=200) for row in rows]
+    down = [rows[0], *(replace(rows[n], usd_per_hour=rows[n - 1].usd_per_hour) for n in (1, 2, 3))]
+    found = judge(down, [*remembered, *again(down[1:], 9)])
+    assert [one.verdict for one in found] == [Verdict.VERIFIED] + [Verdict.QUARANTINED] * 3
 
 
 # -- witnesses ----------------------------------------------------------------------------------------
