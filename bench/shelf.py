@@ -6,10 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from pricing.memory import KnownPrice, Origin, remembered
 from pricing.offer import Offer, Verdict
-from pricing.queries import WAITING_KEPT
-
-# Earlier verified prices of a series that verification is told of, as `pricing.queries` does.
-EARLIER_KEPT = 4
+from pricing.queries import EARLIER_KEPT, WAITING_KEPT
 
 
 @dataclass(slots=True)

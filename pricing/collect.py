@@ -13,6 +13,7 @@ from pricing.asking import ASKING_LIMIT_S, Answer, ask, ask_all, one_line
 from pricing.currencies import Rates
 from pricing.errors import StoreError
 from pricing.gather import Fetcher
+from pricing.limits import OLD_PAGE_AFTER
 from pricing.market import Market
 from pricing.memory import KnownPrice, ProviderResult, RunStatus
 from pricing.offer import Offer, Problem, Verdict
@@ -59,6 +60,9 @@ class Shelf(Protocol):
 
     def exchange_rates(self, day: date | None = None) -> Rates:
         """Return the newest rate of each currency, or as they stood on a day."""
+
+    def replaced_pages(self, provider: str, digests: Mapping[str, str]) -> Mapping[str, datetime]:
+        """Return when each page that has been replaced since was last seen with this content."""
 
     def record(self, result: ProviderResult) -> "RecordReport":
         """Store one provider's result in one transaction."""
@@ -141,6 +145,7 @@ def judge(
     known: Sequence[KnownPrice],
     market: Market,
     fx: Mapping[str, FxRate],
+    old_page: str | None = None,
 ) -> tuple[Offer, ...]:
     """
     Return the offers of one source with their verdicts.
@@ -150,9 +155,12 @@ def judge(
         known: What is stored of their provider, and what witnesses say of it.
         market: The levels of all providers.
         fx: Exchange rates by currency.
+        old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     usd_per_unit = {currency: fx[currency].usd_per_unit for currency in _CONFUSED if currency in fx}
-    return tuple(verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit))
+    return tuple(
+        verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit, old_page=old_page)
+    )
 
 
 def why_unverified(offers: Sequence[Offer]) -> str | None:
@@ -188,7 +196,7 @@ def _settle(
     result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
-        offers = judge(result.offers, known, market, fx)
+        offers = judge(result.offers, known, market, fx, _old_page(result, store))
         problems = (*result.problems, *_stale_pages(result, store))
         result = replace(result, offers=offers, problems=problems)
         doubt = why_unverified(offers)
@@ -250,6 +258,14 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
         if age >= STALE_AFTER:
             text = f"not a byte has changed since {since:%Y-%m-%d} ({age.days} days): is it still updated?"
             yield Problem(what=f"page {page}", why=text)
+
+
+def _old_page(result: ProviderResult, store: Shelf) -> str | None:
+    """Return what to say of a page that is byte for byte one which was replaced long ago."""
+    for page, seen_at in store.replaced_pages(result.provider, result.page_digests).items():
+        if result.started_at - seen_at >= OLD_PAGE_AFTER:
+            return f"page {page} is byte for byte that of {seen_at:%Y-%m-%d}, replaced since: an old page?"
+    return None
 
 
 def _skip(provider: Provider, store: Shelf, now: datetime) -> ProviderReport:

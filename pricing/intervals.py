@@ -13,8 +13,9 @@ from pricing.offer import Offer, Verdict
 
 # A price that has not moved in its own currency keeps its interval until the rate moved it by this share.
 FX_DRIFT = Decimal("0.01")
-# Less than this share of what a page held before is taken for a truncated answer: nothing is closed then.
-WHOLE_PAGE_SHARE = 0.5
+# An answer without this share of the offers that a page held before is a part of it: nothing is closed then.
+# Source: docs/verification.md, "rows-missing".
+MISSING_SHARE = 0.3
 
 Row = dict[str, Any]
 
@@ -125,7 +126,7 @@ class Changes:
                 continue
             known = {interval.series_id for interval in before[page]}
             kept = len(now) if is_whole else len(now & known)
-            if kept < WHOLE_PAGE_SHARE * len(known):
+            if known and (not kept or len(known) - kept > max(MISSING_SHARE * len(known), 1)):
                 self.notes.append(f"{kept} of {len(known)} offers came again, so the others stay open")
                 continue
             for interval in before[page]:

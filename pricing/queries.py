@@ -33,6 +33,8 @@ RANKABLE = "s.gpu IS NOT NULL AND s.gpu_fraction IS NULL AND NOT s.gpu_only AND 
 REVIEWED = "(p.origin = 'refresh' OR (p.origin = 'snapshot' AND s.gpu IS NOT NULL))"
 # An ask that waits moves from day to day; so many of its prices tell that it stays. Source: own choice.
 WAITING_KEPT = 8
+# Earlier verified prices, by which a page of then is known. Source: own choice.
+EARLIER_KEPT = 4
 # A person looks for the cheapest of a kind; the identifier makes the order the same each time.
 ORDER = "ORDER BY s.provider, s.gpu, s.gpu_count, p.usd_per_hour, p.id"
 _OFFER = (
@@ -156,7 +158,7 @@ def offers(
 
 def known_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
     """
-    Yield what verification compares with: each series' latest verified price, and those that wait or waited.
+    Yield what verification compares with: each series' latest verified prices, and those that wait or waited.
 
     A provider's own ones only: what witnesses say of it comes from `witness_prices`.
     """
@@ -176,6 +178,7 @@ def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
     )
     latest = (
         "closed_at IS NULL OR (place = 1 AND verdict = 'verified') "
+        f"OR (place <= {EARLIER_KEPT} AND verdict = 'verified' AND origin = 'refresh') "
         f"OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
     )
     for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):

@@ -70,6 +70,7 @@ class Memory:
         self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
+        self._earlier: dict[Key, set[Decimal]] = defaultdict(set)
         self._middles: dict[Key, tuple[float, datetime]] = {}
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
@@ -88,6 +89,7 @@ class Memory:
     def _remember(self, price: KnownPrice) -> None:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
+        self._earlier[own].add(price.usd_per_hour)
         for number, (_, key_of) in enumerate(_LEVELS, start=1):
             of_level = self._verified[(number, *_device(price), *key_of(price))]
             if own not in of_level or _is_newer(price, of_level[own]):
@@ -131,6 +133,10 @@ class Memory:
         ]
         since = min((price.first_seen_at for price in found), default=offer.seen_at)
         return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
+
+    def had_before(self, offer: Offer) -> bool:
+        """Whether this very offer was verified at exactly this price, now or earlier."""
+        return offer.usd_per_hour in self._earlier.get(_series(offer), ())
 
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""

@@ -7,99 +7,40 @@ Every rule, its threshold and a worked example: docs/verification.md.
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
-from decimal import Decimal
-from enum import IntEnum
+from dataclasses import dataclass
 
 from planner.rates import RESERVED_TIERS, Tier
+from pricing.case import Case, Confirmation, book_key, instance_key, machine_key, name_key
+from pricing.limits import (
+    ABSURD_HIGH,
+    ABSURD_LOW,
+    BAND_HIGH,
+    BAND_LOW,
+    BOOK_ASKS,
+    BOOK_HIGH,
+    BOOK_LOW,
+    COMMUNITY_LOW,
+    FX_SHARE,
+    HARD_HIGH,
+    HARD_HIGH_OF,
+    HARD_LOW,
+    JUMP_LIST,
+    LEAP,
+    OUTDATED_AFTER,
+    OUTDATED_SHARE,
+    SIZES,
+    UNIT_FACTORS,
+    UNIT_SHARE,
+    WIDE_BAND_HIGH,
+    WIDE_BAND_LOW,
+)
 from pricing.market import Level, Market, dollars, tier_group, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
-from pricing.recall import SAME_SHARE, Memory, Recollection, is_same
-from pricing.regions import region_key
+from pricing.recall import Recollection, is_same
 
-# Limits of any GPU's hour, and of a slice scaled up: the cheapest known price is 0.01 (a GTX 1050 Ti), the
-# dearest of a card 23.33 (an H100 of Azure's in South Africa). Source: docs/verification.md, "hard-limits".
-# [USD/h]
-HARD_LOW, HARD_HIGH = 0.01, 40.0
-# Racks list at up to 54.08: Azure GB200, Brazil South, 2026-06-18. Source: prices.azure.com,
-# ND128isr_NDR_GB200_v6.
-HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
-# Against the middle of the own class: 1.3 % of the bundled prices lie outside. Source: docs/verification.md,
-# "band".
-BAND_LOW, BAND_HIGH = 0.3, 3.0
-# Where the class has too few prices and all classes are taken together. Source: own choice.
-WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
-# So far from the middle a price is no price but a mistake. Source: own choice.
-ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
-# Marketplaces that post a list; the others show their hosts' asks. Source: docs/verification.md, "Lists and
-# asks".
-POSTED_LISTS = frozenset({"runpod", "cudo", "novita", "packet-ai", "salad", "gpuhub"})
-# Largest move that needs no confirmation, as a factor: 0.4 % of 16,781 successive pairs of list and spot
-# prices move further, 5.7 % of 13,372 pairs of asks. Source: docs/verification.md, "jump".
-JUMP_LIST, JUMP_ASK = 1.5, 1.9
-# The largest true move of a list price in these pairs is 1.86, the smallest confusion of units is 2; the
-# seven list prices that moved further were errors of their source. Source: docs/verification.md, "leap".
-LEAP = 1.9
-# Asks of one GPU and tier lie within this of their median: 98 % of 12,904. Source: docs/verification.md,
-# "book".
-BOOK_LOW, BOOK_HIGH = 0.38, 2.38
-# With fewer asks there is no middle to speak of. Source: own choice.
-BOOK_ASKS = 5
-# Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
-# instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
-# T4 0.526, four 4.352); asks of other sizes are other machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
-# Source: docs/verification.md, "sizes".
-SIZES = {
-    ProviderClass.NEOCLOUD: (0.55, 1.8),
-    ProviderClass.HYPERSCALER: (0.4, 2.5),
-    ProviderClass.MARKETPLACE: (0.3, 3.3),
-    ProviderClass.WITNESS: (0.3, 3.3),
-}
-SIZES_SAME = 1.25
-# True community prices lie above 0.45 of the secure one, placeholders at 0.21. Source: docs/verification.md,
-# "community".
-COMMUNITY_LOW = 0.3
-# How closely a ratio must match a confusion of units to be called one. Source: own choice.
-UNIT_SHARE = 0.03
-# Hours of a day, of a month as providers count it, of a year. Source: Vultr's and DigitalOcean's monthly
-# prices are 672 to 744 hourly ones.
-UNIT_FACTORS = {
-    24.0: "a day",
-    672.0: "a month",
-    730.0: "a month",
-    744.0: "a month",
-    8760.0: "a year",
-}
-# Exchange rates move by about this much from one day to the next. Source: the European Central Bank's daily
-# reference rates.
-FX_SHARE = 0.002
-# An own price this much older than a dearer one of the same GPUs may be a page served again: DigitalOcean, 8x
-# H100 at 23.92 of 2025 beside 35.28 of 2026. Source: docs/verification.md, "outdated".
-OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
-# A witness that is older than the source confirms it within this, if it is not nearer to the price before; it
-# never overrules. Source: own choice.
-WITNESS_SHARE = 0.15
-# So often and so long a price must have been seen where one repetition proves nothing. Source: own choice;
-# see docs/verification.md, "Confirmation".
-LONG_RUNS, LONG_SPAN = 3, timedelta(days=3)
-# Between two runs an ask has moved: half of the daily moves are smaller. Source: docs/verification.md,
-# "jump".
-SEEN_SHARE_ASK = 0.2
-# Earlier prices within this tell which offers took over the price of another. Source: own choice.
-LATELY = timedelta(days=14)
 _TO_BE_SEEN_AGAIN = "waits to be seen again"
-
-
-class Confirmation(IntEnum):
-    """What shows that the world changed and not our reading, beside a person's word."""
-
-    PERSON = 0  # nothing else
-    WITNESS = 1  # a catalogue of others agrees
-    LONG = 2  # or the price was seen in several earlier runs over days
-    ONCE = 3  # or in one earlier, independent run
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,84 +49,12 @@ class Rule:
 
     name: str
     verdict: Verdict
-    check: Callable[[Offer, "Case"], str | None]
+    check: Callable[[Offer, Case], str | None]
     confirmation: Confirmation = Confirmation.PERSON
     # This very price was verified before, by a run, by a person, or stands in the collection: it is known.
     yields_to_own_price: bool = True
     # Nothing else is worth saying: no price, no device, or an absurd price.
     is_final: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Case:
-    """Everything that the rules look at beside the offer: what is known, and the other offers of the run."""
-
-    kind: ProviderClass
-    memory: Memory
-    market: Market
-    usd_per_unit: Mapping[str, float]  # of other currencies
-    witnesses: Mapping[tuple[object, ...], list[KnownPrice]]
-    sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
-    beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
-    counts: Mapping[tuple[object, ...], set[int]] = field(default_factory=dict)
-    twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
-    exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
-    books: Mapping[tuple[object, ...], Sequence[float]] = field(default_factory=dict)  # asks per GPU [USD/h]
-    moved: str | None = None  # why all changed prices of this run wait
-
-    def level(self, offer: Offer) -> Level | None:
-        """Return the market level of the offer's GPU."""
-        return None if offer.gpu is None else self.market.level(offer.gpu, offer.tier, self.kind)
-
-    def is_ask(self, offer: Offer) -> bool:
-        """Whether the price is one that hosts ask, not one of a posted list."""
-        return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
-
-    def jump_limit(self, offer: Offer) -> float:
-        """Return the largest factor by which a price of this kind moves unnoticed."""
-        return JUMP_ASK if self.is_ask(offer) else JUMP_LIST
-
-    def is_remembered(self, offer: Offer, limit: float) -> bool:
-        """Whether the provider's own earlier price of these GPUs is within a factor."""
-        known = self.memory.nearest(offer)
-        if known is None or known.level > 3:
-            return False
-        return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
-
-    def own_ratio(self, offer: Offer) -> float | None:
-        """Return by which factor the offer's own last price moved, None where there is none."""
-        known = self.memory.at_level(offer, 1)
-        return None if known is None else usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-
-    def is_own_price(self, offer: Offer) -> bool:
-        """Whether this very offer was verified at this price before."""
-        known = self.memory.at_level(offer, 1) if offer.gpu else None
-        return known is not None and is_same(offer.usd_per_hour, known.usd_per_hour)
-
-    def confirmed(self, offer: Offer) -> Confirmation | None:
-        """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""
-        if self.witnesses_of(offer):
-            return Confirmation.WITNESS
-        seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
-        if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
-            return Confirmation.LONG
-        return Confirmation.ONCE if seen.runs else None
-
-    def witnesses_of(self, offer: Offer) -> int:
-        """Return how many catalogues of others agree, and rather with this price than with the one before."""
-        usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
-        agreeing = set()
-        for told in self.witnesses.get(told_key(offer), []):
-            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE)
-            if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
-                agreeing.add(told.witness)
-        return len(agreeing)
-
-    def agrees_with_a_size(self, offer: Offer) -> bool:
-        """Whether another size of the same machine costs about the same per GPU in this answer."""
-        price = usd_per_whole_gpu(offer)
-        others = [span for n, span in self.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count]
-        return any(span[0] / SIZES_SAME <= price <= span[1] * SIZES_SAME for span in others)
 
 
 # -- the rules ----------------------------------------------------------------------------------------
@@ -414,6 +283,23 @@ def in_its_book(offer: Offer, case: Case) -> str | None:
     )
 
 
+def is_of_now(offer: Offer, case: Case) -> str | None:
+    """Prices that all went back to what they were come from an old page, as does a page that was replaced."""
+    if case.old_page is not None and not case.is_own_price(offer):
+        return case.old_page
+    if id(offer) not in case.returned or case.is_ask(offer):
+        return None
+    return f"back at an earlier {dollars(offer.usd_per_hour)} USD, as others at once: an old page?"
+
+
+def mass_move(offer: Offer, case: Case) -> str | None:
+    """Most prices of a list do not move in one night."""
+    ratio = case.own_ratio(offer)
+    if case.moved is None or case.is_ask(offer) or ratio is None or is_same(ratio, 1.0):
+        return None
+    return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
+
+
 def outdated(offer: Offer, case: Case) -> str | None:
     """An old price below a newer one of the same GPUs may come from a page that nobody updates."""
     if case.kind is not ProviderClass.NEOCLOUD:  # books and sixty regions move apart all the time
@@ -439,39 +325,7 @@ def is_first_sight(offer: Offer) -> bool:
     return len(offer.reasons) == 1 and offer.reasons[0].endswith(_TO_BE_SEEN_AGAIN)
 
 
-# -- words and keys -----------------------------------------------------------------------------------
-
-
-def machine_key(offer: Offer) -> tuple[object, ...]:
-    """Return what is the same machine in several sizes."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.gpu, offer.tier, place, offer.gpu_only, offer.commitment_days)
-
-
-def book_key(offer: Offer) -> tuple[object, ...]:
-    """Return whose asks are compared: those for one GPU in one tier, whatever the size and place."""
-    return (offer.gpu, offer.tier, offer.gpu_only)
-
-
-def instance_key(offer: Offer) -> tuple[object, ...]:
-    """Return what is one instance under several tiers."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.instance_type, offer.gpu, offer.gpu_count, offer.gpu_fraction, place, offer.gpu_only)
-
-
-def name_key(offer: Offer) -> tuple[object, ...]:
-    """Return what sells one name in one place."""
-    return (offer.instance_type, offer.tier, region_key(offer.provider, offer.region))
-
-
-def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
-    """Return what a witness and a source have in common; instances are spelled differently."""
-    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier, region_key(one.provider, one.region))
-
-
-def _is_nearer(told: float, now: float, before: float) -> bool:
-    """Whether a price is at least as near to the present one as to the one before, in factors."""
-    return abs(math.log(told / now)) <= abs(math.log(told / before))
+# -- words ---------------------------------------------------------------------------------------------
 
 
 def _times(factor: float) -> str:
@@ -518,6 +372,8 @@ RULES: Sequence[Rule] = (
     Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
     Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
     Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
+    Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.LONG),
+    Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),
     Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
     Rule("first-sight", Verdict.QUARANTINED, first_sight, Confirmation.ONCE),
 )

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,19 +51,49 @@ def unchanged_since(connection: Connection, provider: str, digests: Mapping[str,
         provider: Whose pages.
         digests: SHA-256 of each page, by its key.
     """
-    where = Where().add("provider = :provider AND status = 'ok' AND source = 'refresh'", provider=provider)
-    sql = (
-        f"SELECT finished_at, page_digests FROM provider_run {where} ORDER BY id DESC LIMIT {RUNS_LOOKED_AT}"
-    )
     since: dict[str, datetime] = {}
     same = dict(digests)
-    for row in fetch(connection, sql, where):
+    for row in _good_runs(connection, provider):
         then = json.loads(row.page_digests or "{}")
         same = {page: digest for page, digest in same.items() if then.get(page) == digest}
         if not same:
             break
         since |= dict.fromkeys(same, utc(row.finished_at))
     return since
+
+
+def replaced_pages(connection: Connection, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+    """
+    Return for each page when it was last found with these bytes, where other bytes were found since.
+
+    Args:
+        connection: In a transaction.
+        provider: Whose pages.
+        digests: SHA-256 of each page, by its key.
+    """
+    found: dict[str, datetime] = {}
+    replaced: set[str] = set()
+    for row in _good_runs(connection, provider):
+        then = json.loads(row.page_digests or "{}")
+        for page in digests.keys() - found.keys():
+            if page not in then:
+                continue
+            if then[page] != digests[page]:
+                replaced.add(page)
+            elif page in replaced:
+                found[page] = utc(row.finished_at)
+            else:  # as in the last run
+                digests = {name: digest for name, digest in digests.items() if name != page}
+    return found
+
+
+def _good_runs(connection: Connection, provider: str) -> Sequence[Row[Any]]:
+    """Return the last successful refreshes of a provider, the newest first."""
+    where = Where().add("provider = :provider AND status = 'ok' AND source = 'refresh'", provider=provider)
+    sql = (
+        f"SELECT finished_at, page_digests FROM provider_run {where} ORDER BY id DESC LIMIT {RUNS_LOOKED_AT}"
+    )
+    return fetch(connection, sql, where)
 
 
 def _market(

@@ -15,7 +15,7 @@ from pricing.engines import TIMEOUT_S, Target, find_target, reading_engine, stor
 from pricing.errors import StoreError
 from pricing.memory import KnownPrice, ProviderResult
 from pricing.queries import Where
-from pricing.statuses import statuses, unchanged_since
+from pricing.statuses import replaced_pages, statuses, unchanged_since
 from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
@@ -218,6 +218,11 @@ class Store:
         """Return for each page since when every successful refresh found it with this SHA-256."""
         with self._reading() as connection:
             return unchanged_since(connection, provider, digests)
+
+    def replaced_pages(self, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+        """Return when each page that has been replaced since was last found with this SHA-256."""
+        with self._reading() as connection:
+            return replaced_pages(connection, provider, digests)
 
     def record(self, result: ProviderResult) -> "RecordReport":
         """

@@ -10,27 +10,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from planner.rates import Tier
+from pricing.case import Case, Confirmation, book_key, instance_key, machine_key, name_key, told_key
 from pricing.market import Market, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
+from pricing.pairing import Together, is_price
 from pricing.provider import ProviderClass
-from pricing.recall import Memory, Recollection, is_same
-from pricing.regions import region_key
-from pricing.rules import (
-    LATELY,
-    RULES,
-    Case,
-    Confirmation,
-    Rule,
-    book_key,
-    instance_key,
-    is_first_sight,
-    is_plausible,
-    machine_key,
-    name_key,
-    told_key,
-    why_implausible,
-)
+from pricing.recall import Memory
+from pricing.rules import RULES, Rule, is_first_sight, is_plausible, why_implausible
 
 __all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 
@@ -42,6 +29,7 @@ def verify(
     kinds: Mapping[str, ProviderClass],
     market: Market | None = None,
     usd_per_unit: Mapping[str, float] | None = None,
+    old_page: str | None = None,
 ) -> list[Offer]:
     """
     Return the offers of one run with their verdicts, in the same order.
@@ -56,6 +44,7 @@ def verify(
         kinds: Class of each provider.
         market: Levels of all providers' prices; made of `known` where it is left out.
         usd_per_unit: Exchange rates by currency, to notice a price in the wrong one.
+        old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     market = Market(known, kinds) if market is None else market
     groups: dict[tuple[str, str | None], list[Offer]] = defaultdict(list)
@@ -63,7 +52,7 @@ def verify(
         groups[offer.provider, offer.witness].append(offer)
     judged: dict[int, Offer] = {}
     for (provider, witness), group in groups.items():
-        case = _case(provider, group, known, kinds, market, usd_per_unit or {})
+        case = _case(provider, group, known, kinds, market, usd_per_unit or {}, old_page)
         rules = RULES if witness is None else [rule for rule in RULES if rule.name in _WITNESS_RULES]
         judged.update((id(offer), _judge(offer, case, rules)) for offer in group)
     return [judged[id(offer)] for offer in offers]
@@ -106,6 +95,7 @@ def _case(
     kinds: Mapping[str, ProviderClass],
     market: Market,
     usd_per_unit: Mapping[str, float],
+    old_page: str | None,
 ) -> Case:
     """Gather what is known and what the offers of a run say about each other."""
     memory = Memory(
@@ -124,7 +114,7 @@ def _case(
     counts: dict[tuple[object, ...], set[int]] = defaultdict(set)
     books: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for offer in offers:
-        if offer.gpu is None or not _is_price(offer):
+        if offer.gpu is None or not is_price(offer):
             continue
         prices[offer.id].add(offer.usd_per_hour)
         beside[instance_key(offer)][offer.tier].append(offer.usd_per_hour)
@@ -134,6 +124,7 @@ def _case(
             books[book_key(offer)].append(each)
             low, high = sizes[machine_key(offer)].get(offer.gpu_count, (each, each))
             sizes[machine_key(offer)][offer.gpu_count] = (min(low, each), max(high, each))
+    together = Together(offers, memory)
     return Case(
         kind=kinds.get(provider, ProviderClass.NEOCLOUD),
         memory=memory,
@@ -144,68 +135,9 @@ def _case(
         beside=beside,
         counts=counts,
         twice={key: found for key, found in prices.items() if len(found) > 1},
-        exchanged=_exchanged(offers, memory),
+        exchanged=together.mispaired(),
+        returned=together.returned(),
+        moved=together.moved_at_once(),
+        old_page=old_page,
         books=books,
     )
-
-
-def _exchanged(offers: Sequence[Offer], memory: Memory) -> frozenset[int]:
-    """
-    Return the id() of offers whose prices look mis-paired.
-
-    Where two took over each other's last price; where two rows, and a third of all that changed, took over
-    that of the row above or below; or, among prices seen lately, as many that of any other changed row.
-    """
-    rows = [offer for offer in offers if offer.gpu is not None and _is_price(offer)]
-    before = [_last_price(offer, memory) for offer in rows]
-    changed = [
-        place
-        for place, (offer, price) in enumerate(zip(rows, before, strict=True))
-        if price is not None and not is_same(offer.usd_per_hour, price.usd_per_hour)
-    ]
-    owners: dict[float, list[int]] = defaultdict(list)
-    for place in changed:
-        price = before[place]
-        assert price is not None
-        owners[_cents(price.usd_per_hour)].append(place)
-    mutual, stepped, taken = set(), set(), set()
-    for place in changed:
-        offer = rows[place]
-        now = _cents(offer.usd_per_hour)
-        for other in owners.get(now, ()):
-            known = before[other]
-            assert known is not None
-            if _product(rows[other]) == _product(offer):
-                continue
-            if _cents(rows[other].usd_per_hour) == _cents(before[place].usd_per_hour):  # type: ignore[union-attr]
-                mutual.add(place)
-            if known.seen_at >= offer.seen_at - LATELY:
-                taken.add(place)
-        for other in (place - 1, place + 1):
-            neighbour = before[other] if 0 <= other < len(rows) else None
-            if neighbour is not None and _cents(neighbour.usd_per_hour) == now:
-                stepped.add(place)
-    found = set(mutual)
-    for group in (stepped, taken):
-        if len(group) >= 2 and len(group) * 3 >= len(changed):
-            found |= group
-    return frozenset(id(rows[place]) for place in found)
-
-
-def _is_price(offer: Offer) -> bool:
-    return offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
-
-
-def _last_price(offer: Offer, memory: Memory) -> Recollection | None:
-    known = memory.nearest(offer)
-    return known if known is not None and known.level in {1, 3} else None
-
-
-def _cents(usd: Decimal | float) -> float:
-    return round(float(usd), 6)
-
-
-def _product(offer: Offer) -> tuple[object, ...]:
-    """Return what is sold and where."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.gpu, offer.gpu_count, offer.gpu_fraction, offer.tier, place)

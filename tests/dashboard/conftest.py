@@ -40,7 +40,7 @@ Cli = Callable[..., Ran]
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], now: datetime, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run one command in this process, at a fixed time or a given one; no error goes without its traceback."""
+    """Run one command in this process, at a fixed or a given time; an error comes with its traceback."""
     monkeypatch.setenv("BREAKEVEN_DEBUG", "1")
 
     def run(*arguments: object, at: datetime = now) -> Ran:

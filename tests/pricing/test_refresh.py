@@ -373,6 +373,27 @@ def test_a_great_move_waits_while_the_last_price_stands(bench: Bench) -> None:
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("13")
 
 
+def test_a_page_of_sixty_days_ago_changes_nothing(bench: Bench) -> None:
+    """The price moved by a tenth since: plausible, but not from these very bytes."""
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new, new, old)
+    for days in (0, 30, 60):
+        bench.run("vultr", now=NOW + days * DAY)
+    assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+    report = part(bench.run("vultr", now=NOW + 61 * DAY), "vultr")
+    assert (report.verified, report.quarantined, report.status) == (0, 1, RunStatus.FAILED)
+    assert "byte for byte that of 2026-11-30, replaced since: an old page?" in (report.reason or "")
+    assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+
+
+def test_a_page_that_flips_within_days_is_no_old_page(bench: Bench) -> None:
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new, old)
+    for days in (0, 1):
+        bench.run("vultr", now=NOW + days * DAY)
+    assert part(bench.run("vultr", now=NOW + 2 * DAY), "vultr").verified == 1
+
+
 def test_two_runs_within_minutes_confirm_nothing(bench: Bench) -> None:
     serve_vultr(bench.server, metal(23.92), metal(13.00, 8736))
     bench.run("vultr")

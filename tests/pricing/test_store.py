@@ -184,6 +184,18 @@ def test_a_page_that_was_not_read_closes_nothing_of_it(store: Store) -> None:
     assert len(store.current_offers(provider=ACME)) == 3
 
 
+@pytest.mark.parametrize(
+    ("before", "came", "closed"), [(10, 7, 3), (10, 6, 0), (2, 1, 1), (3, 1, 0), (4, 3, 1)]
+)
+def test_of_a_page_without_a_third_of_its_offers_nothing_is_closed(
+    store: Store, before: int, came: int, closed: int
+) -> None:
+    store.record(run(*(offer(region=str(n)) for n in range(before))))
+    report = store.record(run(*(offer(region=str(n), at=MORNING + DAY) for n in range(came))))
+    assert report.closed == closed
+    assert bool(report.notes) is not bool(closed)
+
+
 def test_saved_answers_of_one_address_do_not_close_each_other(store: Store) -> None:
     store.record(run(offer(gpu="H100 SXM"), source="replay"))
     store.record(run(offer(gpu="B200", at=MORNING + DAY), source="replay"))
@@ -419,19 +431,52 @@ def test_offers_are_found_by_every_filter(store: Store) -> None:
     assert found(limit=2) == [1, 2] or len(found(limit=2)) == 2
 
 
-def test_known_prices_are_the_latest_of_each_series_and_what_waits(store: Store) -> None:
+def test_known_prices_are_the_last_of_each_series_and_what_waits_or_waited(store: Store) -> None:
     store.record(run(offer("2.69"), offer("5", region="b")))
     store.record(run(offer("2.79", at=MORNING + DAY), offer("5", region="b", at=MORNING + DAY)))
     store.record(run(waiting("10.76", at=MORNING + 2 * DAY)))
+    store.record(run(waiting("11.00", at=MORNING + 3 * DAY)))
     known = store.known_prices(ACME)
     assert sorted((str(price.usd_per_hour.normalize()), str(price.verdict)) for price in known) == [
         ("10.76", "quarantined"),
+        ("11", "quarantined"),
+        ("2.69", "verified"),
         ("2.79", "verified"),
         ("5", "verified"),
     ]
     (price,) = [price for price in known if price.region == "b"]
     assert (price.times_seen, price.first_seen_at, price.origin) == (2, MORNING, Origin.REFRESH)
     assert price.series_id == offer("5", region="b").id
+
+
+def test_of_a_price_that_moves_every_day_only_the_last_ones_are_known(store: Store) -> None:
+    for day in range(12):
+        store.record(
+            run(offer(f"2.{10 + day}", at=MORNING + day * DAY), waiting("9", at=MORNING + day * DAY))
+        )
+        store.record(run(waiting(f"9.{10 + day}", at=MORNING + day * DAY + DAY / 2)))
+    known = store.known_prices(ACME)
+    verified = [price for price in known if price.verdict is Verdict.VERIFIED]
+    assert sorted(float(price.usd_per_hour) for price in verified) == [2.18, 2.19, 2.20, 2.21]
+    assert len(known) - len(verified) == 8
+
+
+def test_a_page_that_was_replaced_is_known_again(store: Store) -> None:
+    def served(*digests: str) -> None:
+        for digest in digests:
+            at = MORNING + len(days) * DAY
+            days.append(digest)
+            store.record(run(offer(at=at), page_digests={"prices": digest}))
+
+    days: list[str] = []
+    served("a", "a", "b")
+    assert store.replaced_pages(ACME, {"prices": "a"}) == {"prices": MORNING + DAY}
+    assert store.replaced_pages(ACME, {"prices": "b"}) == {}  # as in the last run
+    assert store.replaced_pages(ACME, {"prices": "c", "more": "a"}) == {}
+    served("a")
+    assert store.replaced_pages(ACME, {"prices": "a"}) == {}  # told once
+    assert store.replaced_pages(ACME, {"prices": "b"}) == {"prices": MORNING + 2 * DAY}
+    assert store.replaced_pages("other", {"prices": "b"}) == {}
 
 
 def test_bundled_prices_are_remembered_after_a_refresh(store: Store) -> None:

@@ -597,6 +597,62 @@ def test_prices_one_row_down_are_noticed_however_old_the_memory_is() -> None:
     assert [one.verdict for one in found] == [Verdict.VERIFIED] + [Verdict.QUARANTINED] * 3
 
 
+# -- whole runs ---------------------------------------------------------------------------------------
+
+
+def listed(*prices: str) -> list[Offer]:
+    return [offer(price, instance_type=f"h100 {n}", region=f"region {n}") for n, price in enumerate(prices)]
+
+
+def test_a_list_of_which_most_moves_at_once_waits_for_a_night() -> None:
+    rows = listed("3.00", "3.10", "3.20", "3.30", "3.40", "3.50")
+    remembered = [known_as(row, days_ago=2) for row in rows]
+    moved = listed("3.31", "3.42", "3.53", "3.64", "3.40", "3.50")  # four of six, by a tenth
+    found = judge(moved, remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 4 + [Verdict.VERIFIED] * 2
+    assert found[0].reasons == ("4 of 6 prices of the list moved at once: waits to be confirmed",)
+    twice = judge(moved, [*remembered, *again(moved[:4], 1)])
+    assert {one.verdict for one in twice} == {Verdict.VERIFIED}
+    half = [*moved[:3], *rows[3:]]
+    assert {one.verdict for one in judge(half, remembered)} == {Verdict.VERIFIED}
+
+
+def test_a_short_list_or_a_book_may_move_as_a_whole() -> None:
+    short = listed("3.00", "3.10")
+    assert {one.verdict for one in judge(listed("3.30", "3.40"), [known_as(row) for row in short])} == {
+        Verdict.VERIFIED
+    }
+    asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]
+    moved = [replace(row, usd_per_hour=row.usd_per_hour * Decimal("1.2")) for row in asks]
+    assert {one.verdict for one in judge(moved, [known_as(ask) for ask in asks])} == {Verdict.VERIFIED}
+
+
+def test_a_page_of_then_is_noticed_by_the_prices_that_went_back() -> None:
+    """Two of five prices moved in October; the page of September shows both as they were."""
+    then = listed("3.00", "3.10", "3.20", "3.30", "3.40")
+    now = listed("3.30", "3.45", "3.20", "3.30", "3.40")
+    remembered = [known_as(row, days_ago=60) for row in then] + [known_as(row) for row in now]
+    found = judge(then, remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 2 + [Verdict.VERIFIED] * 3
+    assert found[0].reasons == ("back at an earlier 3.00 USD, as others at once: an old page?",)
+    assert judge(then, [*remembered, *again(then[:2], 1)])[0].verdict is Verdict.QUARANTINED
+    assert judge(then, [*remembered, *again(then[:2], 3)])[0].verdict is Verdict.VERIFIED
+
+
+def test_one_price_may_go_back_to_what_it_was() -> None:
+    then, now = listed("3.00", "3.10"), listed("3.30", "3.10")
+    remembered = [known_as(row, days_ago=60) for row in then] + [known_as(row) for row in now]
+    assert {one.verdict for one in judge(then, remembered)} == {Verdict.VERIFIED}
+
+
+def test_no_changed_price_of_a_page_that_was_replaced_is_verified() -> None:
+    rows = listed("3.00", "3.30")
+    remembered = [known_as(rows[0]), known_as(listed("3.00", "3.10")[1])]
+    found = judge(rows, remembered, old_page="page prices is that of 2026-10-01")
+    assert [one.verdict for one in found] == [Verdict.VERIFIED, Verdict.QUARANTINED]
+    assert found[1].reasons == ("page prices is that of 2026-10-01",)
+
+
 # -- witnesses ----------------------------------------------------------------------------------------
 
 
