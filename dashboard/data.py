@@ -229,6 +229,82 @@ def effect(scenario: Scenario, name: str) -> Effect:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Influence:
+    """How far one assumption moves what owning costs more than renting, over its range, all others held."""
+
+    title: str
+    unit: str
+    source: str
+    low: float
+    here: float | None  # the present value, where it is one
+    high: float
+    gap_low: float  # owning less renting, in the currency shown [a month]
+    gap_here: float
+    gap_high: float
+
+    @property
+    def swing(self) -> float:
+        """The span between the ends. [a month]"""
+        gaps = (self.gap_low, self.gap_here, self.gap_high)
+        return max(gaps) - min(gaps)
+
+    @property
+    def flips(self) -> bool:
+        """Whether another way would be cheaper at one end."""
+        return (self.gap_low > 0) != (self.gap_high > 0) or (self.gap_low > 0) != (self.gap_here > 0)
+
+
+def influences(scenario: Scenario, progress: Callable[[float], None] = lambda share: None) -> list[Influence]:
+    """
+    Return every assumption that moves the answer, the strongest first; those that move nothing are left out.
+
+    Args:
+        scenario: The question.
+        progress: Is told how much is done, 0 to 1; it may end the work by raising.
+    """
+    here = _gap(plan(scenario))
+    if here is None:
+        return []
+    found = []
+    names = movable(scenario)
+    for number, name in enumerate(names.values(), start=1):
+        record = all_assumptions()[name]
+        ends = [_gap(plan(_with(scenario, name, value))) for value in (record.low, record.high)]
+        value = getattr(scenario, name, None) if record.option else scenario.assumptions.get(name)
+        if ends[0] is not None and ends[1] is not None:
+            found.append(
+                Influence(
+                    title=record.title,
+                    unit=record.unit,
+                    source=record.source,
+                    low=record.low,
+                    here=value if isinstance(value, int | float) else None,
+                    high=record.high,
+                    gap_low=ends[0],
+                    gap_here=here,
+                    gap_high=ends[1],
+                )
+            )
+        progress(number / len(names))
+    moving = [each for each in found if each.swing > 0.0]
+    return sorted(moving, key=lambda each: -each.swing)
+
+
+def _gap(found: Plan) -> float | None:
+    """Return what owning costs more than renting in a month, None where one of them is not there."""
+    rental, purchase = found.rental, found.purchase
+    if rental is None or purchase is None or rental.usd_per_month is None or purchase.usd_per_month is None:
+        return None
+    return found.money.amount(purchase.usd_per_month - rental.usd_per_month)
+
+
+def question_key(scenario: Scenario) -> tuple[str, str, int]:
+    """Return what an answer depends on: the question and the prices."""
+    opened = store()
+    return permalink(scenario), opened.label, opened.revision()
+
+
 def _with(scenario: Scenario, name: str, value: float) -> Scenario:
     """Return the question with one assumption at another value."""
     if all_assumptions()[name].option is None:

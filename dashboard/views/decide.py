@@ -63,6 +63,7 @@ def _effect(scenario: Scenario) -> None:
         )
         if title is None:
             st.caption("Each is moved over the range that is seen, all others held.")
+            _influences(scenario)
             return
         from dashboard import charts
 
@@ -74,6 +75,44 @@ def _effect(scenario: Scenario) -> None:
             return
         parts.draw(drawing, key="effect_chart", rows=drawing.rows)
         st.caption(f"{parts.plain(drawing.alt)} Source of the range: {parts.plain(effect.source)}.")
+
+
+def _influences(scenario: Scenario) -> None:
+    """Show every assumption by how far it moves the answer, once that is asked for: it takes some seconds."""
+    session, key = st.session_state, data.question_key(scenario)
+    if session.get("_influences", (None,))[0] != key:
+        if not st.button("Order all of them by influence", key="by_influence", icon=":material/sort:"):
+            return
+        bar = st.progress(0.0, "Planning at both ends of every range; any other click stops it")
+        session["_influences"] = key, data.influences(scenario, bar.progress)
+        bar.empty()
+    from dashboard import charts
+
+    drawing = charts.tornado(session["_influences"][1], scenario.currency)
+    if drawing is None:
+        st.info("With nothing to rent, or nothing to own, no assumption can turn the answer.")
+        return
+    number = st.column_config.NumberColumn
+    parts.draw(drawing, key="tornado")
+    st.caption(parts.plain(drawing.alt))
+    parts.table(
+        drawing.rows,
+        alt="Every assumption that moves the answer, with its effect at both ends, the strongest first.",
+        columns={
+            "assumption": st.column_config.TextColumn(pinned=True, width=205),
+            "owning less renting": st.column_config.LineChartColumn(
+                f"owning less renting [{scenario.currency}/month]",
+                width=160,
+                help="At the low end, now, high end",
+            ),
+            "moves it by": number(f"moves it by [{scenario.currency}/month]", format="accounting"),
+            "now": number(format="%.6g"),
+            "low": number("seen from", format="%.6g"),
+            "high": number("to", format="%.6g"),
+            "source": st.column_config.TextColumn(width="large"),
+        },
+        key="influence_table",
+    )
 
 
 def _below_the_verdict(found: Plan) -> None:
