@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from dashboard.data import Effect, Influence
+from dashboard.what_if import Effect, Influence
 from planner.compare import CostByHours, Crossing
 from planner.money import Money
 from planner.sizing import Sizing

@@ -19,7 +19,7 @@ import streamlit as st
 
 from dashboard import tables
 from dashboard.state import DEFAULT_GPU, permalink
-from planner.assumptions import Owner, all_assumptions
+from planner.assumptions import all_assumptions
 from planner.compare import Plan
 from planner.compare import plan as make_plan
 from planner.explain import Explanation
@@ -33,7 +33,7 @@ from planner.quants import find_quant
 from planner.rates import PriceStatus, Rate
 from planner.recommend import Choice
 from planner.scenario import Scenario
-from planner.sizing import Sizing, size
+from planner.sizing import Sizing, Speed, size
 from planner.units import GB
 from planner.verdict import times_text
 from planner.workload import KvDtype, Machine, Method, Workload
@@ -43,12 +43,11 @@ from pricing.stored import ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
     from dashboard.charts import Dot
+    from dashboard.simulator import Pace
 
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
-EFFECT_POINTS = 9  # enough to see where a curve bends, and few enough to wait for
-WHOLE = ("input_tokens", "output_tokens", "host_gpus")  # numbers of things
 METHODOLOGY = "methodology.md"
 RECOMMENDED = {
     "best_single_gpu": "Best single GPU",
@@ -175,147 +174,34 @@ def other_notes(found: Plan) -> list[str]:
     return [note for note in found.notes if note not in shown]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """What a month costs on the cheapest way to rent and to own, as one assumption moves."""
-
-    title: str
-    unit: str
-    source: str
-    currency: str
-    here: float | None  # the present value, where it is one
-    values: Sequence[float]
-    rent: Sequence[float | None]
-    own: Sequence[float | None]
-
-
-def movable(scenario: Scenario) -> dict[str, str]:
-    """
-    Return the assumptions that can be moved, the names behind their titles.
-
-    What a catalogue gives machine by machine has no range that would hold for all of them.
-    """
-    options, owner = scenario.to_document(), Owner(scenario.owner)
-    idle = set() if scenario.has_demand else {"peak_factor"}
-    return {
-        record.title: record.name
-        for record in all_assumptions().values()
-        if record.low < record.high
-        and record.by_owner(owner) is not None
-        and (record.option is None or record.name in options)
-        and record.name not in idle
-    }
-
-
-def effect(scenario: Scenario, name: str) -> Effect:
-    """Return what a month costs over the range seen of one assumption, all others held."""
-    record = all_assumptions()[name]
-    step = (record.high - record.low) / (EFFECT_POINTS - 1)
-    values = [record.low + step * number for number in range(EFFECT_POINTS)]
-    if name in WHOLE:
-        values = list(dict.fromkeys(float(round(value)) for value in values))
-    plans = [plan(_with(scenario, name, value)) for value in values]
-    money = plans[0].money
-    here = getattr(scenario, name, None) if record.option else scenario.assumptions.get(name)
-    return Effect(
-        title=record.title,
-        unit=record.unit,
-        source=record.source,
-        currency=money.currency,
-        here=here if isinstance(here, int | float) else None,
-        values=values,
-        rent=[_in(money, found.rental.usd_per_month if found.rental else None) for found in plans],
-        own=[_in(money, found.purchase.usd_per_month if found.purchase else None) for found in plans],
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Influence:
-    """How far one assumption moves what owning costs more than renting, over its range, all others held."""
-
-    title: str
-    unit: str
-    source: str
-    low: float
-    here: float | None  # the present value, where it is one
-    high: float
-    gap_low: float  # owning less renting, in the currency shown [a month]
-    gap_here: float
-    gap_high: float
-
-    @property
-    def swing(self) -> float:
-        """The span between the ends. [a month]"""
-        gaps = (self.gap_low, self.gap_here, self.gap_high)
-        return max(gaps) - min(gaps)
-
-    @property
-    def flips(self) -> bool:
-        """Whether another way would be cheaper at one end."""
-        return (self.gap_low > 0) != (self.gap_high > 0) or (self.gap_low > 0) != (self.gap_here > 0)
-
-
-def influences(scenario: Scenario, progress: Callable[[float], None] = lambda share: None) -> list[Influence]:
-    """
-    Return every assumption that moves the answer, the strongest first; those that move nothing are left out.
-
-    Args:
-        scenario: The question.
-        progress: Is told how much is done, 0 to 1; it may end the work by raising.
-    """
-    here = _gap(plan(scenario))
-    if here is None:
-        return []
-    found = []
-    names = movable(scenario)
-    for number, name in enumerate(names.values(), start=1):
-        record = all_assumptions()[name]
-        ends = [_gap(plan(_with(scenario, name, value))) for value in (record.low, record.high)]
-        value = getattr(scenario, name, None) if record.option else scenario.assumptions.get(name)
-        if ends[0] is not None and ends[1] is not None:
-            found.append(
-                Influence(
-                    title=record.title,
-                    unit=record.unit,
-                    source=record.source,
-                    low=record.low,
-                    here=value if isinstance(value, int | float) else None,
-                    high=record.high,
-                    gap_low=ends[0],
-                    gap_here=here,
-                    gap_high=ends[1],
-                )
-            )
-        progress(number / len(names))
-    moving = [each for each in found if each.swing > 0.0]
-    return sorted(moving, key=lambda each: -each.swing)
-
-
-def _gap(found: Plan) -> float | None:
-    """Return what owning costs more than renting in a month, None where one of them is not there."""
-    rental, purchase = found.rental, found.purchase
-    if rental is None or purchase is None or rental.usd_per_month is None or purchase.usd_per_month is None:
-        return None
-    return found.money.amount(purchase.usd_per_month - rental.usd_per_month)
-
-
 def question_key(scenario: Scenario) -> tuple[str, str, int]:
     """Return what an answer depends on: the question and the prices."""
     opened = store()
     return permalink(scenario), opened.label, opened.revision()
 
 
-def _with(scenario: Scenario, name: str, value: float) -> Scenario:
-    """Return the question with one assumption at another value."""
-    if all_assumptions()[name].option is None:
-        return replace(scenario, set=tuple((dict(scenario.set) | {name: value}).items()))
-    return Scenario.from_mapping(dict(scenario.changed()) | {name: value})
-
-
 def rental_of(scenario: Scenario) -> Option | None:
     """Return the cheapest rental of the machine that the size page looks at."""
     place = machine(scenario)
     return plan(replace(scenario, gpu=place.gpu.name, gpus=place.gpu_count)).rental
+
+
+def paces(scenario: Scenario, sizing: Sizing) -> "list[Pace]":
+    """Return how the machine of the size page writes, then the other machines of the plan, fastest first."""
+    from dashboard.simulator import Pace
+
+    def pace(name: str, speed: Speed) -> Pace:
+        return Pace(name, speed.decode_tokens_per_s, speed.ttft_ms / 1000.0)
+
+    own = (
+        []
+        if sizing.speed is None
+        else [pace(f"{sizing.machine.gpu_count}x {sizing.machine.gpu.name}", sizing.speed)]
+    )
+    found = plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
+    others = {option.name: option.point.speed for option in found.options if option.point is not None}
+    ordered = sorted(others.items(), key=lambda entry: -entry[1].decode_tokens_per_s)
+    return own + [pace(name, speed) for name, speed in ordered if [name] != [each.name for each in own]]
 
 
 def recommendations(scenario: Scenario) -> list[dict[str, Any]]:
@@ -401,9 +287,9 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
     prices, price = option.token_prices, option.price
     return {
         "option": _row_name(option),
-        "month": _in(money, option.usd_per_month),
+        "month": in_currency(money, option.usd_per_month),
         "provider": option.provider_title or option.provider,
-        "mtok": _in(money, prices.usd_per_million_tokens if prices else None),
+        "mtok": in_currency(money, prices.usd_per_million_tokens if prices else None),
         "decode": speed.decode_tokens_per_s if speed else None,
         "counts": why_not or "yes",
         "seen": _seen(option),
@@ -415,7 +301,7 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
         "aggregate": speed.aggregate_tokens_per_s if speed else None,
         "pays_back": option.break_even_months,
-        "purchase": _in(money, option.purchase_usd),
+        "purchase": in_currency(money, option.purchase_usd),
         "vram": option.vram_total_gb,
         "deploy": address_of(option.deploy_url),
         "product": option.name if option.kind is Kind.API else option.instance_type,
@@ -437,7 +323,8 @@ def _is_bought(option: Option) -> bool:
     return option.kind is Kind.BUY and not option.is_own
 
 
-def _in(money: Money, usd: float | None) -> float | None:
+def in_currency(money: Money, usd: float | None) -> float | None:
+    """Return an amount in the currency shown, None where unknown."""
     return None if usd is None else money.amount(usd)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, parts, state, tables
+from dashboard import data, parts, state, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
@@ -51,7 +51,7 @@ def _preset(options: dict[str, Any]) -> str:
 def _effect(scenario: Scenario) -> None:
     """Show the answer as a function of one assumption, all others held."""
     with parts.guarded():
-        names = data.movable(scenario)
+        names = what_if.movable(scenario)
         title = st.selectbox(
             "Assumption",
             list(names),
@@ -68,7 +68,7 @@ def _effect(scenario: Scenario) -> None:
         from dashboard import charts
 
         with st.spinner("Planning for each value"):
-            effect = data.effect(scenario, names[title])
+            effect = what_if.effect(scenario, names[title])
         drawing = charts.effect(effect)
         if drawing is None:
             st.info("Nothing to rent or buy serves it at any value.")
@@ -84,7 +84,7 @@ def _influences(scenario: Scenario) -> None:
         if not st.button("Order all of them by influence", key="by_influence", icon=":material/sort:"):
             return
         bar = st.progress(0.0, "Planning at both ends of every range; any other click stops it")
-        session["_influences"] = key, data.influences(scenario, bar.progress)
+        session["_influences"] = key, what_if.influences(scenario, bar.progress)
         bar.empty()
     from dashboard import charts
 

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import address, app, charts, data, parts, simulator, state, tables
+from dashboard import address, app, charts, data, parts, simulator, state, tables, what_if
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -404,10 +404,41 @@ def test_the_simulator_types_at_the_speed_it_names():
     assert len(fast) == 5  # 20 words every 0.05 s
 
 
+def test_two_machines_write_at_the_same_time_each_at_its_own_speed():
+    fast, slow = simulator.Pace("fast", 520.0, 0.1), simulator.Pace("slow", 0.9, 2.0)
+    at, ends = 0.0, {}
+    written = ["", ""]
+    for turn in simulator.race([fast, slow], ["word"] * 100):
+        assert turn.pause_s >= 0.0
+        at += turn.pause_s
+        ends[turn.lane] = at
+        written[turn.lane] += turn.text
+    assert [text.split() for text in written] == [["word"] * 100] * 2
+    # 5 pieces of 20 words, 0.05 s apart; 99 words of 1.3 tokens at 0.9 tokens/s
+    assert ends[0] == pytest.approx(0.1 + 4 * 0.05)
+    assert ends[1] == pytest.approx(2.0 + 99 * 1.3 / 0.9)
+
+
+def test_the_simulator_sets_the_machine_beside_one_of_the_plan(database, monkeypatch):
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    test = opened("size", model="qwen3-8b", gpu="RTX 4090")
+    other = test.selectbox(key="beside").options[0]
+    assert other != "1x RTX 4090"
+    test.selectbox(key="beside").set_value(other)
+    test.button(key="start_stream").click().run()
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    said = unescaped(texts(test))
+    assert f"**{other}**" in said
+    assert "**1x RTX 4090**" in said
+    assert said.count("all of them together much more.") == 2
+    assert sum(slept) > 1.0
+
+
 def test_one_assumption_is_moved_over_its_range_with_all_others_held(database):
     question = Scenario(model="qwen3-coder-480b-a35b")
-    assert data.movable(question)["Years of use"] == "term_years"
-    effect = data.effect(question, "term_years")
+    assert what_if.movable(question)["Years of use"] == "term_years"
+    effect = what_if.effect(question, "term_years")
     assert (effect.values[0], effect.values[-1], effect.here) == (3.0, 6.0, 4.0)
     assert len(set(effect.rent)) == 1
     assert effect.own[0] > effect.own[-1]
@@ -417,14 +448,14 @@ def test_one_assumption_is_moved_over_its_range_with_all_others_held(database):
 
 def test_a_peak_can_be_moved_only_where_there_is_a_demand():
     peak = "Peak load over mean load in the hours of service"
-    assert peak not in data.movable(Scenario(model="qwen3-8b"))
-    assert peak in data.movable(Scenario(model="qwen3-8b", tokens_per_month=1e9))
+    assert peak not in what_if.movable(Scenario(model="qwen3-8b"))
+    assert peak in what_if.movable(Scenario(model="qwen3-8b", tokens_per_month=1e9))
 
 
 def test_assumptions_are_ordered_by_how_far_they_move_the_answer(database):
     question = Scenario(model="qwen3-coder-480b-a35b")
     told: list[float] = []
-    found = data.influences(question, told.append)
+    found = what_if.influences(question, told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
     assert [each.swing for each in found] == sorted((each.swing for each in found), reverse=True)
@@ -443,15 +474,15 @@ def test_assumptions_are_ordered_by_how_far_they_move_the_answer(database):
 
 
 def test_without_something_to_rent_no_assumption_turns_the_answer(empty_database):
-    assert data.influences(Scenario(model="qwen3-8b")) == []
+    assert what_if.influences(Scenario(model="qwen3-8b")) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"owner": "colo"}])
 def test_every_assumption_offered_can_be_moved(empty_database, options, monkeypatch):
-    monkeypatch.setattr(data, "EFFECT_POINTS", 2)  # the ends of each range
+    monkeypatch.setattr(what_if, "EFFECT_POINTS", 2)  # the ends of each range
     question = Scenario(model="qwen3-8b", **options)
-    for name in data.movable(question).values():
-        assert len(data.effect(question, name).values) > 1
+    for name in what_if.movable(question).values():
+        assert len(what_if.effect(question, name).values) > 1
 
 
 def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
@@ -462,8 +493,8 @@ def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
 
 
 def test_the_order_by_influence_is_made_when_it_is_asked_for(database, monkeypatch):
-    names = dict(list(data.movable(Scenario(model="qwen3-coder-480b-a35b")).items())[:3])
-    monkeypatch.setattr(data, "movable", lambda scenario: names)
+    names = dict(list(what_if.movable(Scenario(model="qwen3-coder-480b-a35b")).items())[:3])
+    monkeypatch.setattr(what_if, "movable", lambda scenario: names)
     test = opened()
     assert not any("turns the answer" in table.value.columns for table in test.dataframe)
     test.button(key="by_influence").click().run()
