@@ -12,6 +12,7 @@ from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
 from planner.gpus import all_gpus, find_gpu
 from planner.measured import Measurement, measurement_of
+from planner.mixed import MixedFleet, mixed_fleet, mixed_text
 from planner.models import Model, find_model
 from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
@@ -45,6 +46,7 @@ class Plan:
     options: tuple[Option, ...]
     excluded: tuple[Excluded, ...]
     recommended: Recommended
+    mixed: MixedFleet | None  # owned base load with rented peaks, where the shape of the day is known
     notes: tuple[str, ...]
     money: Money
     assumptions: Assumptions = field(repr=False)
@@ -58,6 +60,7 @@ class Plan:
             "options": [option.to_document() for option in self.options],
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
+            "mixed": None if self.mixed is None else self.mixed.to_document(),
             "notes": list(self.notes),
             "proof": list(self.proof),
         }
@@ -182,6 +185,7 @@ def plan(
     rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
     terms = _terms(scenario, assumptions, tariff, rentals)
     purchases, not_bought = buy_options(shop, fleet, terms)
+    mixed = mixed_fleet(shop.candidates, fleet, terms)
     machines = ranked([*rentals, *purchases])
     apis, not_called = api_options(scenario, model, _api_tokens(scenario, demand, machines), assumptions)
     options = ranked([*machines, *apis])
@@ -208,7 +212,13 @@ def plan(
             scenario.min_tokens_per_s_per_user,
             scenario.as_of,
         ),
-        notes=(*naming, *remarks(scenario, options, assumptions, money, measured), *tariff_notes),
+        mixed=mixed,
+        notes=(
+            *naming,
+            *remarks(scenario, options, assumptions, money, measured),
+            *([] if mixed is None else [mixed_text(mixed, money)]),
+            *tariff_notes,
+        ),
         money=money,
         assumptions=assumptions,
     )

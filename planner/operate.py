@@ -86,6 +86,7 @@ class OperatingPoint:
     tokens_per_month: float  # output tokens, all replicas
     is_too_slow: bool
     shifts: tuple[Shift, ...] = ()  # how its copies follow the load of a day; empty: all run all the time
+    capacity_tokens_per_s: float  # that one copy can carry within the limits, at its best batch
 
     @property
     def batch(self) -> int:
@@ -216,6 +217,7 @@ class Fleet:
                 utilisation=1.0,
                 tokens_per_month=tokens,
                 is_too_slow=not good,
+                capacity_tokens_per_s=speed.aggregate_tokens_per_s,
             )
         best = max(speed.aggregate_tokens_per_s for _, speed in usable)
         replicas = max(1, math.ceil(demand.peak_tokens_per_s / best - 1e-9))
@@ -231,6 +233,7 @@ class Fleet:
             tokens_per_month=demand.tokens_per_month or 0.0,
             is_too_slow=not good,
             shifts=shifts(demand.loads_tokens_per_s, best),
+            capacity_tokens_per_s=best,
         )
 
 

@@ -51,6 +51,11 @@ def buy_options(shop: Shop, fleet: Fleet, terms: Terms) -> tuple[list[Option], l
             point = fleet.outcome(candidate.gpu.name, count)
             if isinstance(point, Refused):
                 continue
+            if candidate.is_own and point.replicas > 1:
+                name = f"{count}x {candidate.gpu.name}, your own"
+                needed = f"the demand takes {point.replicas} of them, and one is there"
+                refusals.setdefault(needed, []).append(name)
+                continue
             option = buy_option(candidate, point, terms)
             budget = terms.scenario.budget_usd
             if budget is not None and (option.purchase_usd or 0.0) > budget and not candidate.is_own:

@@ -60,20 +60,25 @@ class Rent:
     paid_hours: float  # of one replica, the mean over all of them [h/month]
 
 
-def rent_of(rate: Rate, point: OperatingPoint, scenario: Scenario, lost_work_fraction: float) -> Rent:
+def steps_of(point: OperatingPoint, scenario: Scenario) -> tuple[Shift, ...]:
+    """Return which copies of a machine run how long: all the time, or with the load of the day."""
+    all_day = Shift(replicas=point.replicas, hours_per_day=scenario.service_hours_per_day)
+    return point.shifts or (all_day,)
+
+
+def rent_of(rate: Rate, steps: Sequence[Shift], scenario: Scenario, lost_work_fraction: float) -> Rent:
     """
     Rent of all replicas for a month; those paid by use are started and stopped with the load of the day.
 
     Args:
         rate: The price of one machine.
-        point: How many of them run, and when.
-        scenario: Its hours.
+        steps: How many of them run, and how long; at least one.
+        scenario: Its days.
         lost_work_fraction: On a spot machine, work that has to be done again. [fraction]
 
     Source:
         docs/methodology.md, "Renting".
     """
-    steps = point.shifts or (Shift(replicas=point.replicas, hours_per_day=scenario.service_hours_per_day),)
     free = replace(rate, usd_per_month_cap=None)
     usd = uncapped_usd = paid_hours = 0.0
     for step in steps:
@@ -81,7 +86,8 @@ def rent_of(rate: Rate, point: OperatingPoint, scenario: Scenario, lost_work_fra
         usd += step.replicas * rent_usd_per_month(rate, hours, lost_work_fraction)
         uncapped_usd += step.replicas * rent_usd_per_month(free, hours, lost_work_fraction)
         paid_hours += step.replicas * paid_hours_per_month(rate, hours)
-    return Rent(usd=usd, uncapped_usd=uncapped_usd, paid_hours=paid_hours / point.replicas)
+    replicas = sum(step.replicas for step in steps)
+    return Rent(usd=usd, uncapped_usd=uncapped_usd, paid_hours=paid_hours / replicas)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,7 +170,7 @@ def rent_options(
         if isinstance(point, Refused):
             refused.setdefault((provider, tier), []).append((rate, point))
             continue
-        cost = rent_of(rate, point, scenario, lost).usd
+        cost = rent_of(rate, steps_of(point, scenario), scenario, lost).usd
         key = (point.is_too_slow, cost, -point.speed.aggregate_tokens_per_s)
         if (provider, tier) not in best or key < best[provider, tier][:3]:
             best[provider, tier] = (*key, rate, point)
@@ -189,7 +195,7 @@ def is_in_region(region: str | None, wanted: Sequence[str]) -> bool:
 def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:
     """Return the row of one rented machine."""
     replicas, lost = point.replicas, assumptions["spot_lost_work_fraction"]
-    rent = rent_of(rate, point, scenario, lost)
+    rent = rent_of(rate, steps_of(point, scenario), scenario, lost)
     weights_gb = point.sizing.memory.weights_bytes / GB
     storage = weights_gb * assumptions["storage_usd_per_gb_month"] * replicas
     egress = point.tokens_per_month * BYTES_PER_TOKEN / GB * assumptions["egress_usd_per_gb"]
