@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from planner.sizing import Sizing
     from planner.workload import Machine
 
+# Measured configurations that stand beside an estimate.
+NEAREST = 3
+
 
 def register(commands: Commands) -> None:
     """Add `size`, `matrix` and `capacity`."""
@@ -62,6 +65,8 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
         return rows.run(arguments, context)
     if arguments.output is not None:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
+    from planner import evidence
+
     question = asked(arguments)
     sizing = sized(question)
     given, machine = question.measured, (sizing.machine.gpu.name, sizing.machine.gpu_count)
@@ -70,16 +75,17 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
         of = f"{given.gpu_count}x {given.gpu}"
         warnings = (*warnings, f"the speed given is that of {of} and is not used for another machine")
     record = provenance(question.model).to_document()
+    near = [evidence.to_document(one) for one in evidence.nearest(sizing.workload, sizing.machine, NEAREST)]
 
     def text() -> str:
         from dashboard.commands.sizing_text import details
 
-        return details(sizing)
+        return details(sizing, near)
 
     from dashboard.commands.sizing_text import sentence
 
     return Output(
-        document={**sizing.to_document(), "provenance": record},
+        document={**sizing.to_document(), "provenance": record, "evidence": near},
         headline=sentence(sizing),
         text=text,
         warnings=warnings,
