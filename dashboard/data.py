@@ -25,7 +25,7 @@ from planner.compare import plan as make_plan
 from planner.explain import Explanation
 from planner.gpus import find_gpu
 from planner.grid import size_grid
-from planner.models import find_model
+from planner.models import Model, all_models, find_model
 from planner.money import Money
 from planner.options import Excluded, Kind, Option
 from planner.purchases import PricePoint
@@ -375,10 +375,10 @@ def machine(scenario: Scenario) -> Machine:
     return Machine(gpu=gpu, gpu_count=scenario.gpus or 1)
 
 
-def sizing(scenario: Scenario) -> Sizing:
-    """Return memory and speed of the question on that machine."""
+def sizing(scenario: Scenario, work: Workload | None = None) -> Sizing:
+    """Return memory and speed of the question on that machine, or of another model asked the same."""
     measured = scenario.decode_tokens_per_s if scenario.gpu else None
-    return size(workload(scenario), machine(scenario), measured_decode_tokens_per_s=measured)
+    return size(work or workload(scenario), machine(scenario), measured_decode_tokens_per_s=measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,10 +391,20 @@ class Finetuning:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def finetuning(model: str) -> Finetuning:
-    """Return what fine-tuning a model takes, by the physical estimate and by the sizing page's arithmetic."""
+    """Return what fine-tuning a model of the catalogue takes."""
+    return _finetuning(find_model(model).model)
+
+
+def finetuning_of(model: Model) -> Finetuning:
+    """Return the same of any model; what a person put there is kept for nobody else."""
+    return finetuning(model.id) if model.id in all_models() else _finetuning(model)
+
+
+def _finetuning(model: Model) -> Finetuning:
+    """Return memory by the physical estimate and by the sizing page's arithmetic."""
     from planner.finetune import to_document
 
-    document: Mapping[str, Any] = to_document(find_model(model).model)
+    document: Mapping[str, Any] = to_document(model)
     rows = []
     for row in document["rows"]:
         for method in ("physical", "simple"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from planner.models import AttentionGroup, AttentionKind, Model
 
@@ -57,7 +57,7 @@ class Shape:
     recurrent_flops_per_token: float
 
 
-@cache
+@lru_cache(maxsize=1024)  # all of the catalogue, and files that people bring to a server that runs for long
 def shape_of(model: Model) -> Shape:
     """
     Return the numbers of a model.

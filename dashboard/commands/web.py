@@ -25,7 +25,7 @@ SETTINGS = {
     "server.enableXsrfProtection": "true",
     "server.enableCORS": "true",
     "server.enableStaticServing": "false",
-    "server.maxUploadSize": "5",
+    "server.maxUploadSize": "16",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",

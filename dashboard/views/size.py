@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import charts, data, parts, simulator, state, tables
+from dashboard import charts, data, parts, simulator, state, tables, upload
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
@@ -22,17 +22,19 @@ FIT_WORDS = {True: "fits", False: "does not fit"}
 def show() -> None:
     """Draw the page."""
     frame = parts.frame()
-    sizing = data.sizing(frame.scenario)
+    own = upload.uploaded()
+    sizing = data.sizing(frame.scenario, own.workload(frame.scenario) if own else None)
     with frame.head, st.container(key="answer"):
         st.subheader(parts.plain(sentence(sizing)), anchor=False)
         st.markdown(_talk(sizing))
         if frame.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
-    _figures(sizing, data.rental_of(frame.scenario))
+    _figures(sizing, None if own else data.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:
         st.caption(parts.plain(note))
-    parts.recommended(data.recommendations(frame.scenario))
+    if own is None:
+        parts.recommended(data.recommendations(frame.scenario))
     for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             body(sizing)
@@ -138,7 +140,7 @@ def _contexts(sizing: Sizing) -> None:
 
 
 def _finetuning(sizing: Sizing) -> None:
-    document = data.finetuning(sizing.workload.model.id)
+    document = data.finetuning_of(sizing.workload.model)
     number = st.column_config.NumberColumn
     parts.table(
         document.rows,
