@@ -25,6 +25,7 @@ from planner.recommend import Recommended, candidates_to_buy, machine_keys, reco
 from planner.remarks import remarks
 from planner.renting import Market, read_market, rent_options
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
+from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.shop import Shop, read_shop
 from planner.tariffs import find_tariff
 from planner.verdict import proof, verdict, ways
@@ -123,6 +124,23 @@ class Plan:
         against = own.basis.against if own is not None and isinstance(own.basis, BuyBasis) else None
         return crossing(own, rental or against or self.rental, self.api, self.assumptions)
 
+    def sensitivity(self, purchase: Option | None = None, *, draws: int = DRAWS) -> Sensitivity | None:
+        """
+        Return how sure it is that a purchase is cheaper than the rental that it is compared with.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+            draws: Of all inputs at once.
+
+        Returns:
+            None where there is nothing to compare.
+        """
+        own = purchase or self.purchase
+        rental = None if own is None else own.compared_with
+        if own is None or rental is None:
+            return None
+        return sensitivity(own, rental, self.scenario, self.assumptions, draws=draws)
+
     def cost_by_hours(self, purchase: Option | None = None, rental: Option | None = None) -> CostByHours:
         """
         Return what a month costs against the hours of use a day, owned and rented by the hour.
@@ -197,7 +215,7 @@ def plan(
         *not_called,
         *left_out,
     )
-    return Plan(
+    found = Plan(
         scenario=scenario,
         model=model,
         quant=quant,
@@ -222,6 +240,8 @@ def plan(
         money=money,
         assumptions=assumptions,
     )
+    sure = found.sensitivity(draws=0)
+    return found if sure is None else replace(found, notes=(*found.notes, change_text(sure, money)))
 
 
 def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat, Scenario, list[str]]:

@@ -62,6 +62,10 @@ class BuyBasis:
     cost: OwnCost
     purchase: Purchase | None  # None: already owned, or the price was set
     machine_text: str  # how the price of the machine came about
+    host_usd: float  # the part of it for the computers around the devices
+    host_assumption: str | None  # that says what those cost
+    replicas: int
+    power_assumption: str | None  # that says what the machine draws beyond its devices
     load_kw: float
     power_text: str  # how its power came about
     hours_per_month: float

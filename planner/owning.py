@@ -23,7 +23,7 @@ from planner.operate import Fleet, OperatingPoint, Refused
 from planner.options import BuyBasis, Excluded, Kind, Option, PriceOrigin, names_text
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
-from planner.shop import MODULES_PER_SERVER, Candidate, Housing, Shop, machine_price, not_sold
+from planner.shop import MODULES_PER_SERVER, Candidate, Housing, Shop, machine_parts, machine_price, not_sold
 from planner.units import HOURS_PER_MONTH, TOKENS_PER_PRICE
 
 
@@ -80,6 +80,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     scenario, assumptions = terms.scenario, terms.assumptions
     replicas = point.replicas
     machine_usd, machine_text = machine_price(candidate, point.machine.gpu_count, assumptions)
+    parts = machine_parts(candidate, point.machine.gpu_count, assumptions)
     rated_kw, load_kw, power_text = _power(candidate, point, assumptions)
     ownership = _ownership(candidate, point, terms, machine_usd, rated_kw, load_kw)
     cost = own_cost(ownership)
@@ -96,6 +97,10 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         cost=cost,
         purchase=candidate.purchase,
         machine_text=machine_text,
+        host_usd=parts.host_usd * replicas,
+        host_assumption=parts.host_assumption,
+        replicas=replicas,
+        power_assumption=_power_assumption(candidate, assumptions),
         load_kw=load_kw,
         power_text=power_text,
         hours_per_month=scenario.hours_per_month,
@@ -138,6 +143,15 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     )
 
 
+def _power_assumption(candidate: Candidate, assumptions: Assumptions) -> str | None:
+    """Return the assumption that says what a machine draws beyond its devices; None where all is known."""
+    if assumptions.is_set("power_kw"):
+        return None
+    if candidate.housing is Housing.COMPLETE:
+        return None if candidate.gpu.tdp_w else "unified_power_kw"
+    return "card_power_factor" if candidate.housing is Housing.CARD else "server_power_factor"
+
+
 def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions) -> tuple[float, float, str]:
     """Return rated and loaded power of all replicas, and how they came about. [kW]"""
     replicas, count = point.replicas, point.machine.gpu_count
@@ -151,8 +165,7 @@ def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions
         return rated, rated * share, f"{rated:g} kW x {share:g} under load ({source})"
     if tdp_w is None:
         raise ValueError(f"{candidate.gpu.name} has no rated power")
-    is_card = candidate.housing is Housing.CARD
-    name = "card_power_factor" if is_card else "server_power_factor"
+    name = _power_assumption(candidate, assumptions) or ""
     rated = tdp_w / 1000.0 * count * assumptions[name] * replicas
     text = f"{replicas} x {count} x {tdp_w:g} W x {assumptions[name]:g} x {share:g} under load"
     return rated, rated * share, f"{text} ({assumptions.source(name)})"

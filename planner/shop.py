@@ -167,6 +167,39 @@ def _counts(gpu: Gpu, housing: Housing, purchase: Purchase | None, asked: int | 
     return tuple(count for count in possible if asked is None or count == asked)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineParts:
+    """What the price of one machine is made of."""
+
+    devices_usd: float  # or the whole, where it is sold so or was set
+    host_usd: float = 0.0  # the computer around them
+    host_assumption: str | None = None  # that says what it costs
+
+
+def machine_parts(candidate: Candidate, count: int, assumptions: Assumptions) -> MachineParts:
+    """
+    Return what the price of one machine is made of.
+
+    Source:
+        docs/methodology.md, "Owning".
+    """
+    if candidate.is_own:
+        return MachineParts(devices_usd=0.0)
+    if assumptions.is_set("purchase_usd"):
+        return MachineParts(devices_usd=assumptions["purchase_usd"])
+    if candidate.purchase is None:
+        raise ValueError(f"{candidate.gpu.name} has no price")
+    devices = candidate.purchase.usd_per_gpu * count
+    if candidate.housing not in (Housing.CARD, Housing.MODULE):
+        return MachineParts(devices_usd=devices)
+    host = max(assumptions["host_usd"] * count / assumptions["host_gpus"], assumptions["host_minimum_usd"])
+    source = "host_usd"
+    share = devices * assumptions["server_over_modules_fraction"]
+    if candidate.housing is Housing.MODULE and share > host:
+        host, source = share, "server_over_modules_fraction"
+    return MachineParts(devices_usd=devices, host_usd=host, host_assumption=source)
+
+
 def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) -> tuple[float, str]:
     """
     Return the price of one machine with its host, and how it came about. [USD]
@@ -174,27 +207,23 @@ def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) ->
     Source:
         docs/methodology.md, "Owning".
     """
-    purchase = candidate.purchase
+    parts, purchase = machine_parts(candidate, count, assumptions), candidate.purchase
     if candidate.is_own:
         return 0.0, "owned already: its price is spent"
-    if assumptions.is_set("purchase_usd"):
-        return assumptions["purchase_usd"], assumptions.source("purchase_usd")
-    if purchase is None:
-        raise ValueError(f"{candidate.gpu.name} has no price")
-    devices = purchase.usd_per_gpu * count
+    if purchase is None or assumptions.is_set("purchase_usd"):
+        return parts.devices_usd, assumptions.source("purchase_usd")
     units = count // purchase.units
     dated = f"{purchase.condition}, {purchase.as_of or 'undated'}, {purchase.source}"
     text = f"{units} x {purchase.usd:,.0f} USD a {purchase.what} ({dated})"
     if purchase.usd_low < purchase.usd_high:
         text += f"; middle of {purchase.usd_low:,.0f} to {purchase.usd_high:,.0f}"
-    if candidate.housing not in (Housing.CARD, Housing.MODULE):
-        return devices, text
-    host = max(assumptions["host_usd"] * count / assumptions["host_gpus"], assumptions["host_minimum_usd"])
-    source = assumptions.source("host_usd")
-    share = devices * assumptions["server_over_modules_fraction"]
-    if candidate.housing is Housing.MODULE and share > host:
-        host, source = share, assumptions.source("server_over_modules_fraction")
-    return devices + host, f"{text}; plus {host:,.0f} USD for the computer around it ({source})"
+    if parts.host_assumption is None:
+        return parts.devices_usd, text
+    source = assumptions.source(parts.host_assumption)
+    return (
+        parts.devices_usd + parts.host_usd,
+        f"{text}; plus {parts.host_usd:,.0f} USD for the computer around it ({source})",
+    )
 
 
 def not_sold(shop: Shop) -> list[Excluded]:

@@ -28,6 +28,7 @@ def register(commands: Commands) -> None:
     add_model(parser, is_optional=True)
     add = parser.add_argument_group("output").add_argument
     add("--explain", metavar="N", type=count, help="show option N's every figure: formula, numbers, sources")
+    add("--sensitivity", action="store_true", help="how sure buying against renting is, by what is not known")
     add("--assumptions", action="store_true", help="list every assumption: value, unit, range, source")
     add("--url", action="store_true", help="print the address of this plan in the dashboard, and no plan")
     add("--save-scenario", metavar="FILE", help="also write the options to a scenario file (TOML)")
@@ -64,6 +65,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     plan = planned(question, context)
     if arguments.explain is not None:
         return _explained(plan, arguments.explain, question.warnings)
+    if arguments.sensitivity:
+        return _sensitivity(plan, question.warnings)
     return Output(
         document=plan.to_document(),
         headline=plan.verdict,
@@ -152,6 +155,22 @@ def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
         return tables.paragraphs(*parts, tables.bullets(option.notes), tables.ESTIMATE_NOTE)
 
     return Output(document=explanation.to_document(), headline=what, text=text, warnings=warnings)
+
+
+def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
+    from dashboard.commands.sensitivity_text import headline, text
+    from planner.sensitivity import SENSITIVITY_SCHEMA
+
+    found = plan.sensitivity()
+    if found is None:
+        nothing = "no machine to buy has a rental to be compared with, so there is nothing to vary"
+        return Output(document={"schema": SENSITIVITY_SCHEMA}, text=nothing, warnings=warnings)
+    return Output(
+        document=found.to_document(),
+        headline=headline(found),
+        text=lambda: text(found, plan.money),
+        warnings=warnings,
+    )
 
 
 def _assumptions(arguments: argparse.Namespace) -> Output:

@@ -207,6 +207,28 @@ def test_an_option_that_is_not_there_cannot_be_explained(cli, database):
     )
 
 
+def test_sensitivity_says_how_sure_it_is_and_orders_what_moves_it(cli, database):
+    asked = ("plan", MODEL, "--hours-per-day", 12, "--sensitivity")
+    document = cli(*asked, "--json").document
+    assert document["schema"] == "breakeven.sensitivity/1"
+    assert 0.0 <= document["probability_buying_is_cheaper"] <= 1.0
+    effects = [swing["effect_usd_per_month"] for swing in document["swings"]]
+    assert effects == sorted(effects, reverse=True)
+    ran = cli(*asked)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Buying {document['buy']} is cheaper than renting {document['rent']}")
+    for swing in document["swings"]:
+        assert swing["title"][:40] in ran.out
+    assert "What would change the answer" in ran.out
+
+
+def test_sensitivity_without_anything_to_compare_is_an_answer(cli, empty_database):
+    ran = cli("plan", MODEL, "--sensitivity")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "no machine to buy has a rental to be compared with, so there is nothing to vary\n"
+    assert cli("plan", MODEL, "--sensitivity", "--json").document == {"schema": "breakeven.sensitivity/1"}
+
+
 def test_assumptions_are_listed_without_a_model(cli):
     ran = cli("plan", "--assumptions", "--set", "power_kw=0.7", "--json")
     assert ran.code == 0
