@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.assumptions import Assumptions
 from planner.calling import api_options
+from planner.carbon import find_carbon_intensity
 from planner.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
 from planner.currencies import FxRate
 from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
@@ -201,7 +202,8 @@ def plan(
     fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
 
     rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
-    terms = _terms(scenario, assumptions, tariff, rentals)
+    carbon, carbon_notes = _carbon(scenario, assumptions)
+    terms = _terms(scenario, assumptions, tariff, carbon, rentals)
     purchases, not_bought = buy_options(shop, fleet, terms)
     mixed = mixed_fleet(shop.candidates, fleet, terms)
     machines = ranked([*rentals, *purchases])
@@ -236,6 +238,7 @@ def plan(
             *remarks(scenario, options, assumptions, money, measured),
             *([] if mixed is None else [mixed_text(mixed, money)]),
             *tariff_notes,
+            *carbon_notes,
         ),
         money=money,
         assumptions=assumptions,
@@ -287,14 +290,34 @@ def _tariff(scenario: Scenario) -> tuple[float, list[str]]:
     return tariff.usd_per_kwh, [f"{text}{tariff.as_of}, {tariff.source}{note}."]
 
 
+def _carbon(scenario: Scenario, assumptions: Assumptions) -> tuple[float | None, list[str]]:
+    """Return the CO2 of the electricity, and where the figure comes from. [g/kWh]"""
+    if assumptions.is_set("grid_g_co2_per_kwh"):
+        return assumptions["grid_g_co2_per_kwh"], []
+    if scenario.electricity_region is None:
+        return None, []
+    try:
+        found = find_carbon_intensity(scenario.electricity_region)
+    except UnknownName:
+        return None, [f"No CO2 of the electricity in {scenario.electricity_region} is known."]
+    note = f"; {found.note}" if found.note else ""
+    text = f"CO2 of the electricity in {found.region_name}: {found.g_co2_per_kwh:,.0f} g/kWh"
+    return found.g_co2_per_kwh, [f"{text} ({found.as_of}, {found.basis}), {found.source}{note}."]
+
+
 def _terms(
-    scenario: Scenario, assumptions: Assumptions, usd_per_kwh: float, rentals: Sequence[Option]
+    scenario: Scenario,
+    assumptions: Assumptions,
+    usd_per_kwh: float,
+    g_co2_per_kwh: float | None,
+    rentals: Sequence[Option],
 ) -> Terms:
     """Return what purchases are compared with."""
     return Terms(
         scenario=scenario,
         assumptions=assumptions,
         usd_per_kwh=usd_per_kwh,
+        g_co2_per_kwh=g_co2_per_kwh,
         rental=cheapest_rental(rentals, scenario),
         hourly_rental=cheapest_rental(rentals, scenario, by_use=True),
         slow_rental=cheapest_rental(rentals, scenario, may_be_slow=True),

@@ -265,6 +265,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         source=assumptions.source("pue"),
         is_estimate=True,
     )
+    yield from _carbon(option, kwh * float(own.pue))
     lines = (
         ("colocation", cost.colo_usd, "rated kW x USD/kW-month", "colo_usd_per_kw_month"),
         ("support", cost.support_usd, "machine x share a year / 12", "support_fraction_per_year"),
@@ -301,6 +302,32 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         is_estimate=True,
     )
     yield from _break_even(option, basis, assumptions, running)
+
+
+def _carbon(option: Option, kwh_per_month: float) -> Iterator[Figure]:
+    """Explain energy and CO2 of a million output tokens."""
+    if option.kwh_per_million_tokens is None or option.tokens_per_month is None:
+        return
+    yield Figure(
+        name="energy of a million output tokens",
+        value=option.kwh_per_million_tokens,
+        unit="kWh/Mtok",
+        formula="kWh x PUE / output tokens x 1e6",
+        numbers=f"{kwh_per_month:,.2f} / {option.tokens_per_month:,.0f} x 1e6",
+        source='docs/methodology.md, "Energy"',
+        is_estimate=True,
+    )
+    grams = option.g_co2_per_million_tokens
+    if grams is not None and option.kwh_per_million_tokens:
+        yield Figure(
+            name="CO2 of a million output tokens",
+            value=grams,
+            unit="g/Mtok",
+            formula="kWh a million tokens x g/kWh of the grid",
+            numbers=f"{option.kwh_per_million_tokens:,.3f} x {grams / option.kwh_per_million_tokens:,.1f}",
+            source="planner/data/carbon.csv by --electricity-region, or --set grid_g_co2_per_kwh",
+            is_estimate=True,
+        )
 
 
 def _break_even(

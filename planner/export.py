@@ -68,6 +68,8 @@ OPTION_COLUMNS: tuple[Column, ...] = (
     Column("purchase_source", str),
     Column("power_w", float),
     Column("energy_usd_per_month", float),
+    Column("kwh_per_million_tokens", float),
+    Column("g_co2_per_million_tokens", float),
     Column("break_even_months", float),
     Column("break_even_hours_per_day", float),
     Column("break_even_against", str),

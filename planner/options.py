@@ -115,6 +115,8 @@ class Option:
     purchase_source: str | None = None
     power_w: float | None = None
     energy_usd_per_month: float | None = None
+    kwh_per_million_tokens: float | None = None  # output tokens, cooling included
+    g_co2_per_million_tokens: float | None = None
     break_even_months: float | None = None
     break_even_hours_per_day: float | None = None
     deploy_url: str | None = None
@@ -199,6 +201,8 @@ class Option:
             "break_even_months": self.break_even_months,
             "break_even_hours_per_day": self.break_even_hours_per_day,
             "deploy_url": self.deploy_url,
+            "kwh_per_million_tokens": self.kwh_per_million_tokens,
+            "g_co2_per_million_tokens": self.g_co2_per_million_tokens,
             "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
         }
 

@@ -36,6 +36,7 @@ class Terms:
     usd_per_kwh: float
     rental: Option | None  # the cheapest that meets the limits
     hourly_rental: Option | None  # the same among those billed by use
+    g_co2_per_kwh: float | None  # of the electricity; None: not known where it comes from
     slow_rental: Option | None  # for machines that are too slow to talk to themselves
     slow_hourly_rental: Option | None
 
@@ -90,6 +91,8 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     hourly = terms.slow_hourly_rental if point.is_too_slow else terms.hourly_rental
     costs = monthly_costs(cost, against, assumptions)
     work = point.sizing.workload
+    kwh = float(ownership.energy_kwh_per_year) / MONTHS_PER_YEAR * assumptions["pue"]
+    kwh_per_mtok = kwh / point.tokens_per_month * TOKENS_PER_PRICE
     name = candidate.gpu.name if candidate.housing is Housing.COMPLETE else ""
     name = name or f"{point.machine.gpu_count}x {candidate.gpu.name}"
     basis = BuyBasis(
@@ -134,6 +137,8 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         purchase_source=machine_text,
         power_w=load_kw * 1000.0,
         energy_usd_per_month=float(cost.energy_usd_per_month),
+        kwh_per_million_tokens=kwh_per_mtok,
+        g_co2_per_million_tokens=None if terms.g_co2_per_kwh is None else kwh_per_mtok * terms.g_co2_per_kwh,
         break_even_months=None if costs is None else break_even_months_moving(float(cost.capex_usd), costs),
         break_even_hours_per_day=_hours(basis, hourly),
         is_too_slow=point.is_too_slow,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner import operate
 from planner.compare import Plan
 from planner.errors import InvalidScenario, UnknownName
-from planner.options import Excluded, Kind, Option
+from planner.options import BuyBasis, Excluded, Kind, Option
 from planner.rates import PriceStatus, Tier
 from planner.sizing import Sizing, SpeedSource
 from planner.workload import Machine, Workload
@@ -26,7 +26,8 @@ OPTION_KEYS = [
     "tokens_per_month", "decode_tokens_per_s", "aggregate_tokens_per_s", "speed_low", "speed_high",
     "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w",
     "energy_usd_per_month", "break_even_months",
-    "break_even_hours_per_day", "deploy_url", "break_even_against",
+    "break_even_hours_per_day", "deploy_url",
+    "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
 ]  # fmt: skip
 
 
@@ -434,6 +435,33 @@ def test_unknown_name_is_one_line_with_matches(options: dict[str, str]) -> None:
     with pytest.raises(UnknownName) as caught:
         plan_of([rate()], **options)
     assert "\n" not in str(caught.value)
+
+
+def test_energy_and_co2_of_a_million_tokens() -> None:
+    plain = plan_of([rate()], gpu="B200", gpus=2)
+    place, purchase = next(
+        (place, option) for place, option in enumerate(plain.options, 1) if option.kind is Kind.BUY
+    )
+    basis = purchase.basis
+    assert isinstance(basis, BuyBasis)
+    kwh = float(basis.ownership.energy_kwh_per_year) / 12 * 1.54
+    assert purchase.kwh_per_million_tokens == pytest.approx(kwh / (purchase.tokens_per_month or 0.0) * 1e6)
+    assert purchase.g_co2_per_million_tokens is None  # nobody said where the electricity comes from
+    names = [figure.name for figure in plain.explain(place).figures]
+    assert "energy of a million output tokens" in names
+    assert "CO2 of a million output tokens" not in names
+    german = plan_of([rate()], gpu="B200", gpus=2, electricity_region="DE")
+    bought = next(option for option in german.options if option.kind is Kind.BUY)
+    assert bought.g_co2_per_million_tokens == pytest.approx(380.95 * (bought.kwh_per_million_tokens or 0.0))
+    assert any("CO2 of the electricity in Germany: 381 g/kWh (2023" in note for note in german.notes)
+    own = plan_of([rate()], gpu="B200", gpus=2, set=["grid_g_co2_per_kwh=100"])
+    assert next(o for o in own.options if o.kind is Kind.BUY).g_co2_per_million_tokens == pytest.approx(
+        100 * (purchase.kwh_per_million_tokens or 0.0)
+    )
+    for option in german.options:
+        if option.kind is not Kind.BUY:
+            assert option.kwh_per_million_tokens is None
+            assert option.g_co2_per_million_tokens is None
 
 
 def test_region_sets_the_tariff_and_names_its_source() -> None:
