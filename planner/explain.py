@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.assumptions import Assumptions
-from planner.cost import MONTHS_PER_YEAR, usd_per_available_gpu_hour
+from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_available_gpu_hour
+from planner.depreciation import Way, schedule
 from planner.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
 from planner.sizing import SpeedSource
 from planner.units import GIB
@@ -242,6 +243,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         source=assumptions.source("term_years"),
         is_estimate=True,
     )
+    yield from _books(basis, assumptions)
     yield Figure(
         name="power under load",
         value=basis.load_kw * 1000.0,
@@ -302,6 +304,33 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         is_estimate=True,
     )
     yield from _break_even(option, basis, assumptions, running)
+
+
+def _books(basis: BuyBasis, assumptions: Assumptions) -> Iterator[Figure]:
+    """Explain the value in the books by declining balance, beside what the machine would sell for."""
+    own, cost = basis.ownership, basis.cost
+    capex, machine = float(cost.capex_usd), float(own.machine_usd)
+    if own.is_sunk or not float(cost.resale_usd) <= capex:
+        return
+    curve = None
+    if not assumptions.is_set("resale_fraction"):
+        floor, decay = assumptions["resale_floor"], assumptions["resale_decay_per_year"]
+
+        def curve(years: float) -> float:
+            return machine * float(resale_fraction(years, floor, decay))
+
+    years = schedule(capex, float(cost.resale_usd), float(own.term_years), Way.DECLINING, market_usd=curve)
+    market = "" if curve is None else "; sold then " + ", ".join(f"{each.market_usd:,.0f}" for each in years)
+    books = ", ".join(f"{each.book_usd:,.0f}" for each in years)
+    yield Figure(
+        name="depreciation by declining balance, first year",
+        value=years[0].depreciation_usd / MONTHS_PER_YEAR,
+        unit="USD/month",
+        formula="book x 2 / term, or the rest by straight line where that is more, down to the resale",
+        numbers=f"in the books at the end of each year {books}{market}",
+        source='docs/methodology.md, "Depreciation"',
+        is_estimate=True,
+    )
 
 
 def _carbon(option: Option, kwh_per_month: float) -> Iterator[Figure]:
