@@ -138,8 +138,9 @@ def _require(config: Config) -> None:
     groups = [
         ("hidden_size", "n_embd", "d_model"),
         ("vocab_size", "padded_vocab_size"),
-        ("num_attention_heads", "num_heads", "n_head", "n_heads"),
     ]
+    if config.family is None or not config.family.is_all_linear:
+        groups.append(("num_attention_heads", "num_heads", "n_head", "n_heads"))
     missing = [names[0] for names in groups if config.raw(*names) is None]
     try:
         layer_count(config)
@@ -178,6 +179,8 @@ def _reading_notes(config: Config) -> list[str]:
     notes = []
     if config.family is None:
         notes.append(f"model_type {config.model_type!r} is not known: read as plain grouped-query attention")
+        if config.raw("tie_word_embeddings") is None and config.top.get("tie_word_embeddings") is None:
+            notes.append("tie_word_embeddings is not stated: embedding and head are counted as two matrices")
     if config.defaulted:
         notes.append(f"not stated, taken from the class: {', '.join(sorted(config.defaulted))}")
     if config.facts:

@@ -104,7 +104,7 @@ def read_gguf(
         native_dtype=quant,
         native_expert_bits=_bits(routed),
         native_other_bits=_bits(others),
-        config_source="header of a GGUF file",
+        config_source="the header of its GGUF file",
     )
     return replace(reading, model=model, quant=quant, is_gguf=True).noted(*notes)
 

@@ -111,9 +111,13 @@ def layers_by_kind(model: Model) -> dict[str, int]:
 
 
 def _blocks(model: Model) -> float:
-    """Return pairs of mixer and feed-forward part; some hybrids count each of the two as a layer."""
+    """
+    Return pairs of mixer and feed-forward part.
+
+    Some hybrids count each of the two as a layer, others have two mixers side by side in one.
+    """
     mixers = sum(group.layers for group in model.attention_groups)
-    return float(model.num_layers if mixers == model.num_layers else model.num_layers / 2)
+    return float(model.num_layers if mixers >= model.num_layers else model.num_layers / 2)
 
 
 def _cache_terms(group: AttentionGroup) -> list[CacheTerm]:

@@ -1,6 +1,6 @@
 """From the kinds of layers to groups of equal ones, with the shapes that cache and parameters follow from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planner.models import AttentionGroup, AttentionKind
@@ -24,12 +24,22 @@ def attention_groups(config: Config, kinds: Sequence[LayerKind]) -> tuple[Attent
     """
     merged: dict[AttentionGroup, list[Mixer]] = {}
     owners = _cache_owners(config, kinds)
-    for index, kind in enumerate(kinds):
+    for index, kind in _each(kinds):
         if kind is not LayerKind.NONE:
             mixer = _mixer(config.at_layer(index), kind, index)
             mixer = replace(mixer, owns_cache=mixer.owns_cache and index in owners)
             merged.setdefault(mixer.group, []).append(mixer)
     return tuple(_group(group, mixers) for group, mixers in merged.items())
+
+
+def _each(kinds: Sequence[LayerKind]) -> Iterator[tuple[int, LayerKind]]:
+    """Yield each mixer with its layer, of which some have two."""
+    for index, kind in enumerate(kinds):
+        if kind is LayerKind.PARALLEL:
+            yield index, LayerKind.FULL
+            yield index, LayerKind.LINEAR
+        else:
+            yield index, kind
 
 
 def _group(group: AttentionGroup, mixers: Sequence[Mixer]) -> AttentionGroup:
@@ -158,6 +168,7 @@ def _kv_heads(config: Config, heads: int) -> int:
         "multi_query_group_num",
         "num_kv_heads",
         "n_head_kv",
+        "kv_n_heads",
     )
     return config.count(*names, up_to=MOST_HEADS) or heads
 

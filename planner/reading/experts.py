@@ -57,6 +57,8 @@ def feed_forward(config: Config) -> FeedForward:
         UnknownArchitecture: if one is not stated.
     """
     layers = layer_count(config)
+    if config.family is not None and config.family.is_all_linear:
+        return FeedForward(matrices=config.family.matrices, intermediate_size=None, mlp_layers=0)
     if config.raw("block_configs"):
         return _pruned(config)
     words = block_words(config, layers)
@@ -273,7 +275,7 @@ def _dense_width(config: Config) -> int:
         width = config.count(*DENSE_WIDTH)
     if width is None:
         if family is not None and family.width_multiple is not None:
-            return family.width_multiple * config.need("hidden_size", "n_embd")
+            return family.width_multiple * config.need("hidden_size", "n_embd", "d_model")
         raise config.missing(DENSE_WIDTH[0])
     if not config.flag("block_auto_adjust_ff_dim"):
         return width

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.errors import UnknownArchitecture, UnreadableModel
+from planner.reading.families import family_of
 from planner.reading.fields import MOST_LAYERS
 from planner.reading.gguf import GgufHeader
 from planner.reading.tensors import Tensor, layer_of
@@ -149,15 +150,21 @@ def _attention(header: GgufHeader, config: dict[str, Any], layers: list[dict[str
             what = f"architecture {header.architecture!r} has layers without a mixer, which are not modelled"
             raise UnknownArchitecture(header.where, what)
         config["layers_block_type"] = ["attention" if word == "full_attention" else word for word in words]
-    elif set(words) != {"full_attention"} or isinstance(
-        header.value("attention.sliding_window_pattern"), list
-    ):
+    elif _are_telling(header, config["model_type"], words):
         config["layer_types"] = words
     every = header.value("attention.sliding_window_pattern")
     if _is_count(every):
         config["sliding_window_pattern"] = every
     if any("attn_q.bias" in layer or "attn_qkv.bias" in layer for layer in layers):
         config["attention_bias"] = True
+
+
+def _are_telling(header: GgufHeader, model_type: str, words: list[str]) -> bool:
+    """Whether the words say more than that tensors of full and of sliding layers look alike."""
+    family = family_of(model_type)
+    is_hybrid = family is not None and family.linear is not None
+    has_marks = isinstance(header.value("attention.sliding_window_pattern"), list)
+    return is_hybrid or has_marks or set(words) != {"full_attention"}
 
 
 def _words(header: GgufHeader, layers: list[dict[str, Tensor]]) -> list[str]:

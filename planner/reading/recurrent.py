@@ -46,8 +46,10 @@ def _kimi_delta(config: Config) -> AttentionGroup:
 
 
 def _mamba2(config: Config) -> AttentionGroup:
-    heads = config.need("mamba_num_heads", "mamba_n_heads", up_to=MOST_HEADS)
-    width = config.raw("mamba_head_dim", "mamba_d_head")
+    is_pure = config.family is not None and config.family.is_all_linear
+    own = ("num_heads",) if is_pure else ()  # of attention elsewhere
+    heads = config.need("mamba_num_heads", "mamba_n_heads", *own, up_to=MOST_HEADS)
+    width = config.raw("mamba_head_dim", "mamba_d_head", *(("head_dim",) if is_pure else ()))
     if width in (None, "auto"):
         inner = config.need("mamba_expand", "expand") * config.need("hidden_size")
         if inner % heads:
@@ -58,7 +60,7 @@ def _mamba2(config: Config) -> AttentionGroup:
         layers=1,
         heads=heads,
         head_dim=config.checked("mamba_d_head", width, MOST_HEADS, 1),
-        state_size=config.need("ssm_state_size", "mamba_d_state"),
+        state_size=config.need("ssm_state_size", "mamba_d_state", "state_size"),
         groups=config.need("n_groups", "mamba_n_groups"),
         conv_kernel=config.need("conv_kernel", "mamba_d_conv"),
     )
@@ -66,16 +68,16 @@ def _mamba2(config: Config) -> AttentionGroup:
 
 def _mamba1(config: Config) -> AttentionGroup:
     hidden = config.need("hidden_size")
-    rank = config.raw("mamba_dt_rank")
+    rank = config.raw("mamba_dt_rank", "time_step_rank")
     if rank in (None, "auto"):
         rank = -(-hidden // 16)  # the class's own rule for "auto"
     return AttentionGroup(
         kind=AttentionKind.MAMBA1,
         layers=1,
-        inner_dim=config.need("mamba_expand") * hidden,
-        state_size=config.need("mamba_d_state"),
+        inner_dim=config.need("mamba_expand", "expand") * hidden,
+        state_size=config.need("mamba_d_state", "state_size"),
         dt_rank=config.checked("mamba_dt_rank", rank, MOST_HEADS, 1),
-        conv_kernel=config.need("mamba_d_conv"),
+        conv_kernel=config.need("mamba_d_conv", "conv_kernel"),
     )
 
 

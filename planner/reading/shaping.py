@@ -85,7 +85,7 @@ def model_of(config: Config, name: str, kinds: tuple[LayerKind, ...], blocks: Fe
         min_vllm_version=None,
         llama_cpp_support=None,
         evidence="config",
-        config_source="read from its own file",
+        config_source="its own config.json",
         notes="",
         sources=(config.where,),
         checked="",

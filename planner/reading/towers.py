@@ -25,6 +25,7 @@ _GATED = frozenset(
         "gemma4_vision",
         "glm5_next_vision",
         "qwen2_5_vl",
+        "qwen2_5_omni_vision_encoder",
         "glm4v",
         "glm4v_moe",
         "glm4v_vision",
@@ -59,6 +60,9 @@ def read_towers(config: Config, hidden: int) -> Towers:
     tower = _vision(config, vision, hidden) if vision is not None else None
     if vision is not None and tower is None:
         notes.append("the vision tower is not counted: vision_config lacks its layers or widths")
+    if vision is not None and tower is not None and not _is_known(config, vision):
+        kind = vision.word("model_type")[:40] or "that is not stated"
+        notes.append(f"a vision tower of type {kind}: counted like most encoders")
     if vision is None and _promises_images(config):
         notes.append("no vision_config: if there is a vision tower, it is not counted")
     audio_params = _audio(audio, hidden) if audio is not None else None
@@ -76,6 +80,12 @@ def _block(config: Config, *names: str) -> Config | None:
     """Return a block of the top level, or of the text level in files that are flat."""
     top = Config(where=config.where, top=config.top, text=config.top, facts={}, model_type="", family=None)
     return top.part(*names)
+
+
+def _is_known(config: Config, vision: Config) -> bool:
+    """Whether the parts of a tower are those of its family, and not only those that most have."""
+    kinds = {vision.word("model_type"), _type_of(config.top)}
+    return bool(kinds & (_PROJECTORS.keys() | _USUAL))
 
 
 def _promises_images(config: Config) -> bool:
@@ -195,6 +205,9 @@ def _glm(vision: Config, width: int, hidden: int) -> int:
     return side * side * width * out + out * out + 3 * out * inner
 
 
+# Encoders without parts of their own. Source: transformers 5.24.0, models/siglip, siglip2, clip.
+_USUAL = frozenset({"siglip_vision_model", "siglip2_vision_model", "clip_vision_model"})
+_CONFORMERS = frozenset({"gemma3n_audio", "gemma4_audio"})
 # By the model_type of the vision configuration, else by that of the whole.
 _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "gemma3": _one_layer,
@@ -204,6 +217,8 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "qwen2_vl_vision": _merger,
     "qwen2_5_vl": _merger,
     "qwen2_5_vl_vision": _merger,
+    "qwen2_5_omni_vision_encoder": _merger,
+    "qwen3_omni_moe_vision_encoder": _merger,
     "qwen3_vl": _merger,
     "qwen3_vl_moe": _merger,
     "qwen3_5": _merger,
@@ -234,11 +249,20 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
 
 def _audio(audio: Config, hidden: int) -> int | None:
     """
-    Count a conformer: two feed-forward blocks of four times the width, attention with relative keys, a
-    convolution; then the projection. It is 24 h^2 a layer.
+    Count an encoder of sound and its projection.
+
+    Most are transformers like Whisper's, 4 h^2 + 2 h x width a layer, behind two convolutions. Gemma's are
+    conformers: two feed-forward blocks of four times the width, attention with relative keys, a convolution,
+    24 h^2 a layer.
     """
-    layers, width = audio.count(*_LAYERS, "conf_num_hidden_layers", up_to=4096), audio.count(*_WIDTH)
+    layers = audio.count(*_LAYERS, "encoder_layers", "conf_num_hidden_layers", up_to=4096)
+    width = audio.count(*_WIDTH, "d_model")
     if layers is None or width is None:
         return None
-    out = audio.count("output_proj_dims") or width
-    return 24 * layers * width * width + width * out + out * hidden
+    if audio.word("model_type") in _CONFORMERS:
+        out = audio.count("output_proj_dims") or width
+        return 24 * layers * width * width + width * out + out * hidden
+    inner = audio.count("encoder_ffn_dim", "intermediate_size") or 4 * width
+    out = audio.count("output_dim", "output_proj_dims") or hidden
+    convolutions = 3 * width * (width + (audio.count("num_mel_bins", up_to=4096) or 128))
+    return layers * (4 * width * width + 2 * width * inner) + convolutions + width * out

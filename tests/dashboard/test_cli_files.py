@@ -271,7 +271,7 @@ def test_a_gguf_file_is_sized_by_its_own_bytes(cli, tmp_path):
     assert sum(document["provenance"]["layer_bytes"]) == stored - outside
     text = cli("size", path, *GPU)
     assert f"its files: {stored / 1e9:.2f} GB (bytes of its tensors)" in text.out
-    assert "layers: 32 full (known from: header of a GGUF file)" in text.out
+    assert "layers: 32 full (known from: the header of its GGUF file)" in text.out
     # The format that another engine would need is an estimate again.
     other = cli("size", path, *GPU, "--quant", "FP8", "--engine", "vllm", "--json").document
     assert other["memory"]["basis"] == "config-formula"

@@ -166,6 +166,7 @@ def test_any_text_is_read_or_refused(text):
         max_size=6,
     )
 )
+@example({"config_groups": {"group_0": None}, "quant_method": "fp8"})
 def test_any_quantisation_block_is_read_or_said_to_be_unknown(block):
     check(published.llama_8b(quantization_config=block))
     check(published.mixtral_8x7b(quantization_config=block))

@@ -167,6 +167,15 @@ def test_a_vision_tower_is_counted_with_its_projector(config, params, off):
     assert model.modality == ("text", "image")
 
 
+def test_a_tower_of_another_family_is_counted_and_marked():
+    """Trap 33."""
+    reading = read(
+        qwen3_5_35b(model_type="x", vision_config={**qwen3_5_tower(2048), "model_type": "x_vision"})
+    )
+    assert reading.model.vision_params > 400_000_000
+    assert reading.notes == ("a vision tower of type x_vision: counted like most encoders",)
+
+
 def test_a_tower_without_its_sizes_is_said_to_be_uncounted():
     """Trap 33."""
     tower = without(qwen3_5_tower(2048), "depth")

@@ -235,6 +235,14 @@ def test_every_missing_fact_is_named_at_once_and_accepted_as_an_option():
     assert "stated by the user: hidden_size=32, num_attention_heads=4, vocab_size=100" in reading.notes
 
 
+def test_an_unknown_type_that_does_not_say_whether_its_embeddings_are_tied_is_marked():
+    reading = read(without(llama_8b(model_type="brand_new", hidden_act="silu"), "tie_word_embeddings"))
+    assert (
+        "tie_word_embeddings is not stated: embedding and head are counted as two matrices" in reading.notes
+    )
+    assert not reading.model.tied_embeddings
+
+
 def test_an_unknown_type_with_familiar_fields_is_read_and_marked():
     reading = read(llama_8b(model_type="brand_new", hidden_act="silu"))
     assert reading.model.main_params == 8_030_261_248
