@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.configs import ModelReading, read_config
 from planner.errors import UnreadableModel
+from planner.quants import all_quants
 from planner.reading.ggml import file_types, nearest_format
 from planner.reading.gguf import GgufHeader
 from planner.reading.gguf_config import config_from_gguf
@@ -16,6 +17,9 @@ __all__ = ["is_first_part", "other_parts", "parts_of", "read_gguf"]
 
 # Files of one model. Source: own choice; the largest known have some fifty.
 MOST_PARTS = 1000
+# Small models have wide embeddings; a file whose bits are further from those of its name is another format.
+# Source: own choice; Q4_K_M of Qwen3 0.6B has 1.3 times the bits of an 8B file.
+MOST_OFF = 1.5
 _SPLIT = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf", re.ASCII)
 _MATRICES = frozenset({TensorClass.ATTENTION, TensorClass.FEED_FORWARD, TensorClass.ROUTED_EXPERTS})
 
@@ -129,7 +133,12 @@ def _format(first: GgufHeader, table: TensorTable) -> tuple[str, tuple[str, ...]
     """Return the entry of the catalogue for the file's format, and a note where it is not the very one."""
     kind = first.fields.get("general.file_type")
     stated = file_types().get(kind) if isinstance(kind, int) else None
-    quant, is_exact = nearest_format(stated, _bits(table.tensors) or 16.0)
+    bits = _bits(table.tensors) or 16.0
+    quant, is_exact = nearest_format(stated, bits)
+    if is_exact and not 1 / MOST_OFF < bits / all_quants()[quant].bits_per_weight < MOST_OFF:
+        quant = nearest_format(None, bits)[0]
+        what = f"it calls itself {stated}, and its tensors have {bits:.2f} bits a weight"
+        return quant, (f"{what}: {quant} is the nearest; sizes are those of its tensors",)
     if is_exact:
         return quant, ()
     what = f"its format {stated or 'of mixed tensors'} is not in the catalogue"

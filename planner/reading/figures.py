@@ -14,6 +14,7 @@ from planner.reading.counting import ParameterCount, count_active, count_paramet
 from planner.reading.quantisation import Native, Part
 from planner.reading.safetensors import SafetensorsIndex
 from planner.reading.tensors import TensorTable, is_served
+from planner.stored import StoredWeights
 
 # More than any model has, by a factor of 100: what lies above is a misread or a joke.
 MOST_PARAMS = 10**15
@@ -143,8 +144,16 @@ def _with_bytes(model: Model, native: Native, count: ParameterCount, known: Know
         native_other_bits=_other_bits(model, native, count),
         checkpoint_bytes=size,
         checkpoint_bytes_basis=basis,
-        stored=None if known.tensors is None else known.tensors.stored(model),
+        stored=_stored(model, known),
     )
+
+
+def _stored(model: Model, known: Known) -> StoredWeights | None:
+    """Return the bytes by use; none where experts are stored under names that are not known."""
+    stored = None if known.tensors is None else known.tensors.stored(model)
+    if stored is not None and model.moe is not None and not stored.routed_bytes:
+        return None
+    return stored
 
 
 def _other_bits(model: Model, native: Native, count: ParameterCount) -> float | None:

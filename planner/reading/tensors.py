@@ -121,7 +121,10 @@ _CLASSES = (
     ),
     (re.compile(r"lm_head|(^|\.)output\.weight|embed_out|output_layer"), TensorClass.HEAD),
     (re.compile(r"shared_?expert|share_expert|shexp"), TensorClass.FEED_FORWARD),
-    (re.compile(r"experts?\.|_exps\.|experts_"), TensorClass.ROUTED_EXPERTS),
+    (
+        re.compile(r"experts?\.|_exps\.|experts_|\.moe\.(gate|up|down)_proj|sparse_moe\.(in|out)put_linear"),
+        TensorClass.ROUTED_EXPERTS,
+    ),
     (re.compile(r"attn|attention|mixer|ssm|shortconv|\.conv|indexer"), TensorClass.ATTENTION),
     (re.compile(r"mlp|ffn|feed_forward|gate_inp"), TensorClass.FEED_FORWARD),
 )

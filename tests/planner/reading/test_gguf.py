@@ -78,6 +78,16 @@ def test_a_format_that_is_no_entry_of_the_catalogue_is_named():
     assert weights(reading.model, find_quant("Q4_K_M")).total_bytes == LLAMA_BYTES
 
 
+def test_a_file_that_calls_itself_what_it_is_not_is_taken_by_its_bits():
+    wide = {**llama_8b_ends(matrix="Q8_0", wide="Q8_0"), **llama_8b_tensors(matrix="Q8_0", wide="Q8_0")}
+    reading = read(llama_8b_fields(), wide)
+    assert reading.quant == "Q8_0"
+    (note,) = reading.notes
+    assert note.startswith(
+        "it calls itself Q4_K_M, and its tensors have 8.50 bits a weight: Q8_0 is the nearest"
+    )
+
+
 def test_parts_of_a_model_are_put_together():
     first = {**llama_8b_ends(), **llama_8b_tensors(range(16))}
     second = llama_8b_tensors(range(16, 32))

@@ -7,7 +7,7 @@ import pytest
 from planner.memory import cache_layout, is_native, state_bytes, weights
 from planner.quants import find_quant
 from planner.reading.safetensors import parse_index
-from planner.reading.tensors import TensorClass
+from planner.reading.tensors import TensorClass, class_of
 from planner.shape import shape_of
 from planner.workload import Engine, Method
 from tests.planner.reading.published import (
@@ -405,6 +405,40 @@ def test_bytes_are_told_apart_by_what_tensors_are_for():
     assert (stored.embedding_bytes, stored.head_bytes) == (80, 80)
     # Read for every token: the head, attention, both MLPs and the norm; one row of the embedding only.
     assert stored.read_bytes == 80 + 32 + 64 + 8
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("model.layers.0.mlp.experts.gate_up_proj_blocks", TensorClass.ROUTED_EXPERTS),
+        ("model.layers.0.block_sparse_moe.experts.7.w1.weight", TensorClass.ROUTED_EXPERTS),
+        ("model.layers.0.block_sparse_moe.input_linear.weight", TensorClass.ROUTED_EXPERTS),
+        ("model.layers.3.moe.up_proj.weight", TensorClass.ROUTED_EXPERTS),
+        ("backbone.layers.1.mixer.experts.0.up_proj.weight", TensorClass.ROUTED_EXPERTS),
+        ("blk.3.ffn_down_exps.weight", TensorClass.ROUTED_EXPERTS),
+        ("model.layers.3.share_expert.up_proj.weight", TensorClass.FEED_FORWARD),
+        ("model.layers.0.shared_mlp.input_linear.weight", TensorClass.FEED_FORWARD),
+        ("blk.3.ffn_up_shexp.weight", TensorClass.FEED_FORWARD),
+        ("blk.3.ffn_gate_inp.weight", TensorClass.FEED_FORWARD),
+        ("backbone.layers.0.mixer.in_proj.weight", TensorClass.ATTENTION),
+        ("blk.0.ssm_out.weight", TensorClass.ATTENTION),
+        ("output.weight", TensorClass.HEAD),
+        ("output_norm.weight", TensorClass.OTHER),
+        ("per_layer_token_embd.weight", TensorClass.TABLE),
+        ("mtp.layers.0.mlp.experts.1.up_proj.weight", TensorClass.DRAFT),
+        ("blk.92.nextn.eh_proj.weight", TensorClass.DRAFT),
+        ("model.visual.blocks.3.mlp.fc1.weight", TensorClass.TOWER),
+        ("multi_modal_projector.linear_1.weight", TensorClass.TOWER),
+    ],
+)
+def test_what_a_tensor_is_for_is_told_by_its_name(name, kind):
+    assert class_of(name) is kind
+
+
+def test_experts_under_names_that_are_not_known_are_not_read_as_if_all_were_active():
+    table = header_table({"model.layers.0.clever.w.weight": ("BF16", (100, 100))})
+    model = read(mixtral_8x7b(), tensors=table).model
+    assert (model.stored, model.checkpoint_bytes) == (None, 20_000)
 
 
 def test_qwen2_has_biases_that_no_field_names():
