@@ -186,12 +186,14 @@ def source_column() -> Any:
 
 
 def document(text: str) -> None:
-    """Show a Markdown document of ours; its tables scroll on a narrow screen where they must."""
+    """Show a Markdown document of ours; on a narrow screen its tables scroll and its code is wrapped."""
     import pandas as pd
 
     for block in tables.split_markdown(text):
         if isinstance(block, str):
             st.markdown(block)
+        elif isinstance(block, tables.Code):
+            st.code(block.text, language=block.language, wrap_lines=True)
         else:
             header, *rows = [[r"\-" if cell == "-" else cell for cell in row] for row in block]
             st.table(pd.DataFrame(rows, columns=header), hide_index=True)

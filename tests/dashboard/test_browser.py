@@ -1,10 +1,12 @@
 """The main path in a real browser: open, read the verdict, change the question, take the figures away."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.browser
 if find_chromium() is None and not IN_CI:
     pytest.skip("no Chromium on this machine (apt-get install chromium)", allow_module_level=True)
 
+AXE = "axe_playwright_python.base"
 VERDICT, OPTIONS = ".st-key-verdict", ".st-key-options"
 
 
@@ -272,3 +275,41 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(narrow, url, path):
 def test_a_narrow_screen_shows_what_it_is_and_what_it_costs(narrow, url, path, key, titles):
     narrow.page.goto(f"{url}/{path}")
     assert columns_in_sight(narrow, key)[:2] == titles
+
+
+def serious(watched: Watched, script: str) -> list[tuple[str, list[str]]]:
+    """Return what axe-core calls serious or critical on the page as it stands."""
+    watched.page.evaluate(f"window.axe ?? eval({json.dumps(script)})")
+    result = watched.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
+        for violation in result["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("path", ["", "size", "market", "compare", "method"])
+def test_an_accessibility_scan_finds_nothing_serious(watched, url, path):
+    axe = import_module(AXE) if IN_CI else pytest.importorskip(AXE)
+    page = watched.page
+    page.goto(f"{url}/{path}")
+    page.locator("canvas").first.wait_for()
+    settled(watched)
+    for folded in page.locator("[data-testid=stExpander] summary:visible").all():
+        folded.click()
+    for tab in page.get_by_role("tab").all() or [None]:
+        if tab is not None:
+            tab.click()
+        settled(watched)
+        assert serious(watched, axe.AXE_SCRIPT) == [], tab
+    light = page.locator("[data-testid=stApp]").evaluate("app => getComputedStyle(app).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "light => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor !== light",
+        arg=light,
+    )
+    settled(watched)
+    assert serious(watched, axe.AXE_SCRIPT) == [], "dark"
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(watched)
+    assert serious(watched, axe.AXE_SCRIPT) == [], "dark and narrow"

@@ -228,6 +228,8 @@ def test_a_stale_market_is_marked_and_shows_what_is_held_back(stale_database):
 def test_tables_of_a_document_are_told_from_its_text():
     text = "Before.\n\n| a | b |\n| --- | --: |\n| 1 | - |\n\nAfter."
     assert tables.split_markdown(text) == ["Before.\n", [["a", "b"], ["1", "-"]], "\nAfter."]
+    code = "Before.\n```sh\nls | wc\n| x |\n```\nAfter."
+    assert tables.split_markdown(code) == ["Before.", tables.Code("ls | wc\n| x |", "sh"), "\nAfter."]
 
 
 def test_the_grid_answers_in_words(database):
