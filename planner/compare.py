@@ -217,7 +217,7 @@ def plan(
         *not_called,
         *left_out,
     )
-    found = Plan(
+    made = Plan(
         scenario=scenario,
         model=model,
         quant=quant,
@@ -243,8 +243,8 @@ def plan(
         money=money,
         assumptions=assumptions,
     )
-    sure = found.sensitivity(draws=0)
-    return found if sure is None else replace(found, notes=(*found.notes, change_text(sure, money)))
+    sure = made.sensitivity(draws=0)
+    return made if sure is None else replace(made, notes=(*made.notes, change_text(sure, money)))
 
 
 def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat, Scenario, list[str]]:
