@@ -9,7 +9,7 @@ from planner.errors import UnknownArchitecture, UnreadableModel
 from planner.models import Model
 from planner.reading.counting import count_parameters
 from planner.reading.experts import EXPERTS, FeedForward, feed_forward
-from planner.reading.fields import MOST_CONFIG_BYTES, Config, open_config, parse_config
+from planner.reading.fields import MOST_CONFIG_BYTES, MOST_LAYERS, Config, open_config, parse_config
 from planner.reading.figures import Known, reading_notes, with_figures
 from planner.reading.layers import layer_count, layer_kinds
 from planner.reading.quantisation import read_native
@@ -181,6 +181,8 @@ def _reading_notes(config: Config) -> list[str]:
         notes.append(f"model_type {config.model_type!r} is not known: read as plain grouped-query attention")
         if config.raw("tie_word_embeddings") is None and config.top.get("tie_word_embeddings") is None:
             notes.append("tie_word_embeddings is not stated: embedding and head are counted as two matrices")
+    if config.counts("cross_attention_layers", up_to=MOST_LAYERS):
+        notes.append("layers of cross attention keep keys and values of images, which are not counted")
     if config.defaulted:
         notes.append(f"not stated, taken from the class: {', '.join(sorted(config.defaulted))}")
     if config.facts:

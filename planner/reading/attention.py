@@ -62,6 +62,9 @@ def _cache_owners(config: Config, kinds: Sequence[LayerKind]) -> set[int]:
     sources = config.counts("kv_source_layers", up_to=MOST_LAYERS)
     if sources is not None and len(sources) >= len(kinds):
         return {index for index in layers if sources[index] == index}
+    crossing = config.counts("cross_attention_layers", up_to=MOST_LAYERS)
+    if crossing is not None:  # they attend to images, and keep nothing of the text
+        return {index for index in layers if index not in set(crossing)}
     shared = config.count("num_kv_shared_layers", up_to=len(kinds), at_least=0) or 0
     if shared:
         return set(layers[: len(kinds) - shared])

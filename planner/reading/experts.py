@@ -259,15 +259,20 @@ def _dense_widths(config: Config, indexes: list[int]) -> Counter[int]:
     is_double = config.flag("use_double_wide_mlp")
     widths: Counter[int] = Counter()
     for index in indexes:
-        width = _dense_width(config.at_layer(index))
+        width = _dense_width(config.at_layer(index), index)
         widths[2 * width if is_double and index >= layers - shared else width] += 1
     if not widths:
         raise config.wrong("the feed-forward layers", "none", "some")
     return widths
 
 
-def _dense_width(config: Config) -> int:
+def _dense_width(config: Config, index: int) -> int:
     """Return the width of a dense block; LFM2 states one that is cut to two thirds and rounded up."""
+    each = config.counts(*DENSE_WIDTH)
+    if each is not None:
+        if index >= len(each) or not each[index]:
+            raise config.wrong(DENSE_WIDTH[0], f"{len(each)} long", "a width above 0 for each layer")
+        return each[index]
     family = config.family
     own = (family.dense_width,) if family is not None and family.dense_width is not None else ()
     width = config.count(*own) if own else None

@@ -98,6 +98,7 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
     layers, width = vision.count(*_LAYERS, up_to=4096), vision.count(*_WIDTH)
     if layers is None or width is None:
         return None
+    layers += vision.count("num_global_layers", up_to=4096, at_least=0) or 0
     kind, outer = vision.word("model_type"), _type_of(config.top)
     mlp_width = vision.count("out_hidden_size") if kind in _SWAPPED else vision.count(*_MLP_WIDTH)
     if mlp_width is None:
@@ -187,6 +188,10 @@ def _llama4(vision: Config, width: int, hidden: int) -> int:
     return inner * middle + middle * out + out * hidden
 
 
+def _mllama(vision: Config, width: int, hidden: int) -> int:
+    return (vision.count("vision_output_dim") or width) * hidden
+
+
 def _minimax(vision: Config, width: int, hidden: int) -> int:
     side = vision.count("spatial_merge_size", up_to=64) or 2
     return width * hidden + hidden * hidden * (2 + side * side)
@@ -206,7 +211,9 @@ def _glm(vision: Config, width: int, hidden: int) -> int:
 
 
 # Encoders without parts of their own. Source: transformers 5.24.0, models/siglip, siglip2, clip.
-_USUAL = frozenset({"siglip_vision_model", "siglip2_vision_model", "clip_vision_model"})
+_USUAL = frozenset(
+    {"phi4_multimodal_vision", "siglip_vision_model", "siglip2_vision_model", "clip_vision_model"}
+)
 _CONFORMERS = frozenset({"gemma3n_audio", "gemma4_audio"})
 # By the model_type of the vision configuration, else by that of the whole.
 _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
@@ -234,6 +241,7 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "pixtral": _pixtral,
     "llama4": _llama4,
     "llama4_vision_model": _llama4,
+    "mllama_vision_model": _mllama,
     "minimax_m3_vl": _minimax,
     "minimax_m3_vl_vision": _minimax,
     "step3p7": _step,

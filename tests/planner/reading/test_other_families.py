@@ -6,7 +6,7 @@ Source of the counts: models built from these fields by transformers 5.24.0, wit
 
 import pytest
 
-from planner.errors import UnknownArchitecture
+from planner.errors import UnknownArchitecture, UnreadableModel
 from planner.gpus import find_gpu
 from planner.quants import find_quant
 from planner.shape import shape_of
@@ -134,9 +134,36 @@ DBRX = {
 }
 
 
+GEMMA_3N = {
+    "model_type": "gemma3n_text",
+    "hidden_size": 2048,
+    "num_hidden_layers": 35,
+    "layer_types": (["sliding_attention"] * 4 + ["full_attention"]) * 7,
+    "sliding_window": 512,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 256,
+    "num_kv_shared_layers": 15,
+    "intermediate_size": [16384] * 35,
+    "hidden_size_per_layer_input": 256,
+    "vocab_size_per_layer_input": 262144,
+    "vocab_size": 262400,
+    "altup_num_inputs": 4,
+    "max_position_embeddings": 32768,
+}
+LLAMA_3_2_VISION = {
+    **llama_8b(model_type="mllama_text_model", num_hidden_layers=40),
+    "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38],
+}
+
+
 @pytest.mark.parametrize(
     ("config", "params", "off"),
     [
+        # What mixes its four copies of the activations is left out.
+        (GEMMA_3N, 6_835_235_568, 6e-3),
+        # Keys and values of the layers that look at images are left out.
+        (LLAMA_3_2_VISION, 9_775_192_080, 8e-3),
         (BAMBA, 9_810_681_216, 1e-5),
         (FALCON_H1, 7_585_513_568, 1e-4),
         (MAMBA2, 7_285_403_648, 1e-5),
@@ -165,6 +192,8 @@ def test_parameters_are_those_of_the_class(config, params, off):
         (OLMO_HYBRID, {"gated_delta": 24, "full": 8}, 8 * 2 * 30 * 128),
         (STARCODER, {"full": 40}, 40 * 2 * 128),
         (DBRX, {"full": 40}, 40 * 2 * 8 * 128),
+        (GEMMA_3N, {"sliding": 28, "full": 7}, 4 * 2 * 2 * 256),
+        (LLAMA_3_2_VISION, {"full": 40}, 32 * 2 * 8 * 128),
     ],
     ids=lambda value: value.get("model_type", "") if isinstance(value, dict) else "",
 )
@@ -224,6 +253,19 @@ def test_the_part_that_understands_is_read_of_a_model_that_speaks():
     assert reading.model.audio_params == sound
     assert reading.model.main_params == 7_615_616_512 + sound
     assert reading.model.modality == ("text", "audio")
+
+
+def test_layers_that_look_at_images_are_said_to_keep_more():
+    assert (
+        "layers of cross attention keep keys and values of images, which are not counted"
+        in read(LLAMA_3_2_VISION).notes
+    )
+
+
+def test_a_width_for_each_layer_must_be_there_for_each():
+    assert read({**GEMMA_3N, "intermediate_size": [16384] * 20 + [8192] * 15}).model.mlp_widths
+    with pytest.raises(UnreadableModel, match="a width above 0 for each layer"):
+        read({**GEMMA_3N, "intermediate_size": [16384] * 34})
 
 
 def test_llama_is_still_llama_beside_blocks_of_others():

@@ -302,7 +302,7 @@ def test_an_unknown_activation_leaves_open_whether_there_is_a_gate():
         ("num_attention_heads", 33),
         ("num_key_value_heads", 5),
         ("num_key_value_heads", 0),
-        ("intermediate_size", [14336] * 32),
+        ("intermediate_size", [14336] * 31),
         ("max_position_embeddings", -1),
         ("layer_types", ["full_attention"] * 31),
         ("layer_types", ["full_attention"] * 31 + ["quantum_attention"]),
