@@ -1,5 +1,5 @@
 """
-Put the published inputs of others into our formulas: their answer, ours, and why they differ (`make examples`).
+Put the published inputs of others into our formulas: their answer, ours, why they differ (`make examples`).
 
 The examples stand in `bench/data/published_examples.csv`, each with its source.
 """
