@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.utils import schemapi
 
 from dashboard.what_if import Effect, Influence
 from planner.compare import CostByHours, Crossing
@@ -18,6 +19,9 @@ from planner.money import Money
 from planner.sizing import Sizing
 from planner.units import GIB
 from pricing.stored import StoredOffer
+
+# Checking each part of a chart while it is built takes most of the time of a page; the tests check the whole.
+schemapi.disable_debug_mode()
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all kinds of colour vision. Yellow and black
 # are left out: they vanish on one of the two themes.
@@ -75,6 +79,26 @@ class Drawing:
     names: str = ""  # what the short labels stand for
     key: str | None = None
     rows: Sequence[Mapping[str, object]] = ()  # the figures behind it
+
+    def to_spec(self, text_colour: str) -> dict[str, Any]:
+        """
+        Return the chart as the browser draws it, words in the colour of the page's text.
+
+        The theme's own colour is too pale to read. The specification is not checked against its schema again:
+        that takes longer than all the rest, and the tests do it.
+
+        Args:
+            text_colour: As in CSS.
+        """
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        axis = {
+            "labelColor": text_colour,
+            "titleColor": text_colour,
+            "labelFontSize": 12,
+            "titleFontSize": 13,
+        }
+        legend = {"labelColor": text_colour, "labelFontSize": 12}
+        return spec | {"config": {"axis": axis, "legend": legend, "text": {"color": text_colour}}}
 
 
 def crossing(found: Crossing, money: Money) -> Drawing | None:
@@ -186,11 +210,13 @@ def lines(
         .encode(x=x_axis, y=y_axis, color=colour, strokeDash=dash, tooltip=tips),
         alt.Chart(alt.Data(values=_end_labels(series, gap=top * TEXT_SIZE * 1.3 / height)))
         .mark_text(align="left", dx=6, fontSize=TEXT_SIZE, fontWeight="bold", limit=220)
-        .encode(x="x:Q", y="y:Q", text="line:N", color=colour),
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("line:N"), color=colour),
     ]
     if here is not None:
         layers.append(
-            alt.Chart(alt.Data(values=[{"x": here}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x="x:Q")
+            alt.Chart(alt.Data(values=[{"x": here}]))
+            .mark_rule(color=GREY, strokeDash=[2, 3])
+            .encode(x=alt.X("x:Q"))
         )
     for mark in marks:
         # Two rising lines leave room to the lower right of where they cross, and to the upper left.
@@ -198,9 +224,11 @@ def lines(
         align, dx, dy = ("left", 8, 18) if is_left else ("right", -8, -16)
         point = alt.Chart(alt.Data(values=[{"x": mark.x, "y": mark.y, "text": mark.text}]))
         layers += [
-            point.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(x="x:Q", y="y:Q"),
+            point.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(
+                x=alt.X("x:Q"), y=alt.Y("y:Q")
+            ),
             point.mark_text(align=align, dx=dx, dy=dy, fontSize=TEXT_SIZE).encode(
-                x="x:Q", y="y:Q", text="text:N"
+                x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("text:N")
             ),
         ]
     chart = alt.layer(*layers).properties(height=height)
@@ -219,21 +247,23 @@ def stack(parts: Sequence[Part], *, limit: float, limit_text: str, x_title: str,
     base = alt.Chart(alt.Data(values=rows))
     bars = base.mark_bar(height=18, cornerRadius=2).encode(
         x=alt.X("from:Q", title=x_title, scale=alt.Scale(domain=[0, 1.18 * max(start, limit)])),
-        x2="to:Q",
+        x2=alt.X2("to:Q"),
         y=y_axis,
         color=alt.Color("row:N", legend=None, scale=alt.Scale(domain=names, range=_cycle(COLOURS, names))),
         tooltip=[alt.Tooltip("row:N", title="part"), alt.Tooltip("text:N", title="size")],
     )
-    texts = base.mark_text(align="left", dx=6, fontSize=TEXT_SIZE).encode(x="to:Q", y=y_axis, text="text:N")
+    texts = base.mark_text(align="left", dx=6, fontSize=TEXT_SIZE).encode(
+        x=alt.X("to:Q"), y=y_axis, text=alt.Text("text:N")
+    )
     mark = alt.Chart(alt.Data(values=[{"limit": limit, "text": limit_text}]))
     rule = mark.mark_rule(
         strokeWidth=2.5, strokeDash=[6, 3], color=COLOURS[1] if over else COLOURS[2]
-    ).encode(x="limit:Q")
+    ).encode(x=alt.X("limit:Q"))
     is_left = limit < 0.5 * max(start, limit)  # write towards the middle: the edge would cut the word off
     align, shift = ("left", 6) if is_left else ("right", -6)
     word = mark.mark_text(
         align=align, dx=shift, baseline="bottom", fontSize=TEXT_SIZE, fontWeight="bold"
-    ).encode(x="limit:Q", y=alt.value(-4), text="text:N")
+    ).encode(x=alt.X("limit:Q"), y=alt.YValue(-4), text=alt.Text("text:N"))
     chart = alt.layer(bars, texts, rule, word).properties(height=30 * len(parts) + AXIS_HEIGHT)
     return Drawing(chart=chart, alt=alt_text)
 
@@ -343,7 +373,7 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
         tooltip=["gpu:N", alt.Tooltip("text:N", title="cheapest")],
     )
     bars = base.mark_bar(color=COLOURS[0], height=14)
-    words = base.mark_text(align="left", dx=6, fontSize=12).encode(text="text:N")
+    words = base.mark_text(align="left", dx=6, fontSize=12).encode(text=alt.Text("text:N"))
     said = ", ".join(f"{value['gpu']} {value['usd']:.2f}" for value in values[:5])
     return Drawing(
         chart=(bars + words).properties(height=24 * len(values) + AXIS_HEIGHT),
@@ -381,11 +411,11 @@ def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, hei
         ],
     )
     front = alt.Chart(alt.Data(values=sorted((v for v in values if v["front"]), key=lambda v: v["x"])))
-    path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order="x:Q")
+    path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order=alt.Order("x:Q"))
     # A narrow screen has no room for names: they stand in the caption and in the table.
     named = front.transform_calculate(shown="width < 500 ? '' : datum.label")
     names = named.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
-        x=x_axis, y=y_axis, text="shown:N"
+        x=x_axis, y=y_axis, text=alt.Text("shown:N")
     )
     chart = (path + points + names).properties(height=height)
     ordered = sorted(values, key=lambda value: (not value["front"], value["y"]))
@@ -438,11 +468,11 @@ def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawin
     # Names stand above their bars: beside them a narrow screen would have no room for the bars.
     words = alt.Chart(alt.Data(values=[{"name": name} for name in names]))
     words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12).encode(
-        x=alt.value(0), y=y_axis, text="name:N"
+        x=alt.XValue(0), y=y_axis, text=alt.Text("name:N")
     )
     bars = base.mark_bar(height=12).encode(
         x=alt.X("from:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
-        x2="to:Q",
+        x2=alt.X2("to:Q"),
         y=y_axis,
         color=alt.Color(
             "side:N",
@@ -455,9 +485,11 @@ def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawin
             alt.Tooltip("to:Q", title=title, format=",.0f"),
         ],
     )
-    zero = alt.Chart(alt.Data(values=[{"x": 0.0}])).mark_rule(strokeWidth=1.5, color=GREY).encode(x="x:Q")
+    zero = (
+        alt.Chart(alt.Data(values=[{"x": 0.0}])).mark_rule(strokeWidth=1.5, color=GREY).encode(x=alt.X("x:Q"))
+    )
     now = alt.Chart(alt.Data(values=[{"x": found[0].gap_here}]))
-    now = now.mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=GREY).encode(x="x:Q")
+    now = now.mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=GREY).encode(x=alt.X("x:Q"))
     first = found[0]
     strongest = (
         f"{first.title} moves it most: {first.gap_low:,.0f} to {first.gap_high:,.0f} {currency} a month"

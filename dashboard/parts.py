@@ -212,21 +212,11 @@ def is_safe_address(address: str) -> bool:
 
 def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
     """Show a chart, with its figures folded below it."""
-    st.altair_chart(_readable(drawing.chart), width="stretch", alt=drawing.alt, key=key)
+    text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
+    st.vega_lite_chart(spec=drawing.to_spec(text), width="stretch", alt=drawing.alt, key=key)
     if rows:
         with st.expander("The figures as a table"):
             table(rows, alt=drawing.alt)
-
-
-def _readable(chart: Any) -> Any:
-    """Give axes and words the colour of the page's text: the theme's own is too pale to read."""
-    text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
-    axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
-    return (
-        chart.configure_axis(**axis)
-        .configure_legend(labelColor=text, labelFontSize=12)
-        .configure_text(color=text)
-    )
 
 
 def table(

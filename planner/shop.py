@@ -147,6 +147,7 @@ def year_of(as_of: str | None) -> float:
     return int(year) + (month - 1) / MONTHS_PER_YEAR
 
 
+@cache
 def _purchase(gpu: str, known_by: date | None) -> Purchase | None:
     """Return what a device costs: new, else refurbished, else used."""
     conditions = ("new", "refurbished", "used")

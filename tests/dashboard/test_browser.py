@@ -221,6 +221,31 @@ def test_every_page_answers_at_a_path_of_its_own_and_asks_no_other_host(watched,
     assert unexpected == []
 
 
+def test_the_pages_work_below_a_path(browser, server_database):
+    with running_server(server_database, base_path="tools/gpu") as address:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        watched = watch(context, address.removesuffix("/tools/gpu"))
+        page = watched.page
+        page.goto(f"{address}/?model=qwen3-8b")
+        page.locator(f"{OPTIONS} canvas").first.wait_for()
+        first = verdict(watched)
+        page.get_by_role("link", name="Size", exact=True).click()
+        page.locator(".st-key-answer").wait_for()
+        settled(watched)
+        assert urlsplit(page.url).path == "/tools/gpu/size"
+        wait_for_query(watched, model="qwen3-8b", v="1")
+        page.reload()
+        page.locator(".st-key-answer").wait_for()
+        page.get_by_role("link", name="Decide", exact=True).click()
+        page.locator(f"{OPTIONS} canvas").first.wait_for()
+        assert verdict(watched) == first
+        assert urlsplit(page.url).path == "/tools/gpu/"
+        assert watched.foreign == []
+        example = page.get_by_role("link", name="Always on")
+        assert urlsplit(str(example.evaluate("link => link.href"))).path == "/tools/gpu/"
+        context.close()
+
+
 def columns_in_sight(watched: Watched, key: str) -> list[str]:
     """Return the titles of the columns of a table that stand on the screen in full, without scrolling."""
     grid = watched.page.locator(f".st-key-{key}").first

@@ -43,6 +43,17 @@ def drawn(drawing: charts.Drawing) -> list[dict[str, object]]:
     return [row for layer in layers for row in layer.get("data", chart.get("data", {})).get("values", [])]
 
 
+def test_words_take_the_colour_of_the_page_and_the_chart_is_what_the_schema_allows():
+    drawing = charts.crossing(CROSSING, Money())
+    spec = drawing.to_spec("#123456")
+    assert spec["config"]["axis"]["labelColor"] == "#123456"
+    assert spec["config"]["text"] == {"color": "#123456"}
+    checked = drawing.chart.to_dict(validate=True)
+    assert {key: spec[key] for key in ("layer", "height")} == {
+        key: checked[key] for key in ("layer", "height")
+    }
+
+
 def layers_of(drawing: charts.Drawing, mark: str) -> list[dict[str, object]]:
     return [layer for layer in drawing.chart.to_dict()["layer"] if layer["mark"]["type"] == mark]
 

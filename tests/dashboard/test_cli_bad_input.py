@@ -614,6 +614,8 @@ def test_a_port_that_is_taken_is_one_line_with_the_remedy(cli, database):
     [
         (("--port", "0"), "1 to 65535"),
         (("--port", "99999"), "1 to 65535"),
+        (("--base-path", "a b"), "'a b' is not a path"),
+        (("--base-path", "../x"), "'../x' is not a path"),
         (("--host", "no such host"), "--host: 'no such host' is not an address of this machine"),
         (("--host", "192.0.2.7"), "--host: '192.0.2.7' is not an address of this machine"),  # RFC 5737
     ],
