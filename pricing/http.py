@@ -196,7 +196,7 @@ class Client:
             with line.watched(deadline - self._clock()) as watch, self._wrapped(request, provider, watch):
                 message = self._message(line, method, target, {**headers, **conditions, **ranged}, body)
                 with line.stream(message) as response:
-                    if response.status_code != 200:
+                    if response.status_code not in {200, 206}:
                         _drain(response)
                     if response.status_code == 304 and kept is not None and conditions:
                         return self._unchanged(kept, request, provider)
