@@ -18,18 +18,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from past import replayed, reserved_again, switched  # noqa: E402
+from past import ended, faulty, percent, replayed, reserved_again, switched  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
 from planner.currencies import all_currencies  # noqa: E402
 from planner.rates import Tier  # noqa: E402
 from pricing.collect import judge  # noqa: E402
 from pricing.errors import NormaliseError, PricingError  # noqa: E402
+from pricing.gather import read  # noqa: E402
 from pricing.market import Market  # noqa: E402
 from pricing.memory import KnownPrice, Origin, ProviderResult, RunStatus, remembered  # noqa: E402
 from pricing.normalise import normalise  # noqa: E402
 from pricing.offer import Offer, Problem, RawOffer, Verdict  # noqa: E402
-from pricing.provider import Page  # noqa: E402
+from pricing.provider import Page, Provider, ProviderClass  # noqa: E402
 from pricing.registry import kinds, providers  # noqa: E402
 from pricing.snapshot import snapshot_offers, superseded_at  # noqa: E402
 from pricing.store import Store  # noqa: E402
@@ -42,6 +43,8 @@ ONE_IN = 20
 # Each kind of fault is put in this often, at other random rows.
 ROUNDS = 4
 SAME_SHARE = 0.02
+RATES = all_currencies()
+RECORDINGS = ROOT / "tests" / "pricing" / "payloads"
 EUR, GBP = Decimal("1.1172"), Decimal("1.3399")
 LOGIN = b"<!doctype html><html><head><title>Log in</title></head><body><form>Log in</form></body></html>"
 
@@ -124,6 +127,14 @@ def tiers_swapped(rows: Rows, choice: random.Random) -> Mapping[int, Offer | Non
 
 
 SWAPPED = {Tier.ON_DEMAND, Tier.SPOT}
+# What is put into prices that move meanwhile.
+MOVING: Mapping[str, Callable[[Offer], Decimal]] = {
+    "twice": lambda row: row.usd_per_hour * 2,
+    "half": lambda row: row.usd_per_hour / 2,
+    "three times": lambda row: row.usd_per_hour * 3,
+    "a third": lambda row: row.usd_per_hour / 3,
+    "euros as dollars": lambda row: row.usd_per_hour / EUR,
+}
 FAULTS: Mapping[str, Fault] = {
     "cents as dollars": times(100),
     "dollars as cents": times("0.01"),
@@ -178,17 +189,10 @@ def is_wrong(now: Offer | None, true: Offer) -> bool:
 
 
 class Trial:
-    """Runs of one provider with a fault in them, after a true one of the day before."""
+    """Runs of one provider with a fault in them."""
 
-    def __init__(self, known: Sequence[KnownPrice], market: Market, rows: Rows, *, has_history: bool) -> None:
-        self.market, self.rows = market, rows
-        provider = rows[0].provider
-        bundled_ones = [one for one in known if one.provider == provider and one.verdict is Verdict.VERIFIED]
-        own = [remembered(replace(row, seen_at=NOW - DAY), Origin.REFRESH) for row in rows]
-        self.known = [*bundled_ones, *(own if has_history else ())]
-
-    def judged(self, rows: Rows, shelf: Shelf) -> list[Offer]:
-        return list(judge(rows, shelf.known(), self.market, all_currencies()))
+    def __init__(self, known: Sequence[KnownPrice], market: Market, rows: Rows) -> None:
+        self.market, self.rows, self.known = market, rows, known
 
     def after_two_runs(self, wrong: Mapping[int, Offer | None]) -> Iterator[list[Offer | None]]:
         """Yield how the rows of the first and of the second run ended, None for one that was not read."""
@@ -196,46 +200,37 @@ class Trial:
         for number in range(2):
             rows = [wrong.get(place, row) for place, row in enumerate(self.rows)]
             seen = [None if row is None else replace(row, seen_at=NOW + number * DAY) for row in rows]
-            found = self.judged([row for row in seen if row is not None], shelf)
+            found = judge([row for row in seen if row is not None], shelf.known(), self.market, RATES)
             shelf.record(found)
-            ended = iter(found)
-            yield [None if row is None else next(ended) for row in seen]
+            ended_ones = iter(found)
+            yield [None if row is None else next(ended_ones) for row in seen]
 
 
 def injected(
-    known: Sequence[KnownPrice], groups: Mapping[str, Rows], *, has_history: bool
+    groups: Mapping[str, Rows], known: Mapping[str, Sequence[KnownPrice]], market: Market
 ) -> dict[str, object]:
     """Put every fault into every provider's rows and count how they ended."""
-    market = Market(known, kinds())
     figures: dict[str, object] = {}
-    clean: Counter[str] = Counter()
-    missed: dict[str, Counter[str]] = defaultdict(Counter)
+    counts: Counter[tuple[str, str]] = Counter()
     for kind, fault in FAULTS.items():
-        total: Counter[str] = Counter()
         for provider, rows in groups.items():
             if len(rows) < 2:
                 continue
-            trial = Trial(known, market, rows, has_history=has_history)
+            trial = Trial(known[provider], market, rows)
             choice = random.Random(f"{kind} {provider}")
             for _ in range(1 if fault is shifted else ROUNDS):
                 wrong = fault(rows, choice)
                 bad = [place for place, row in wrong.items() if is_wrong(row, rows[place])]
-                for number, ended in enumerate(trial.after_two_runs(wrong), start=1):
-                    total[f"rows {number}"] += len(bad)
-                    through = [n for n in bad if is_verified(ended[n])]
-                    total[f"verified {number}"] += len(through)
-                    missed[kind].update(provider for _ in through)
-                    if number == 1 and fault is not shifted:
-                        rest = [row for n, row in enumerate(ended) if n not in wrong]
-                        clean["rows"] += len(rest)
-                        clean["held"] += sum(not is_verified(row) for row in rest)
-        figures[kind] = {
-            "rows": total["rows 1"],
-            "verified at once percent": percent(total["verified 1"], total["rows 1"]),
-            "verified after two runs percent": percent(total["verified 2"], total["rows 2"]),
-        }
-        print(kind, figures[kind], dict(missed[kind].most_common(5)), file=sys.stderr)
-    figures["clean rows held percent"] = percent(clean["held"], clean["rows"])
+                for when, found in enumerate(trial.after_two_runs(wrong), start=1):
+                    counts[f"{kind} {when}", "rows"] += len(bad)
+                    counts[f"{kind} {when}", "verified"] += sum(is_verified(found[n]) for n in bad)
+                    if fault is not shifted:
+                        rest = [row for place, row in enumerate(found) if place not in wrong]
+                        counts[f"clean {when}", "rows"] += len(rest)
+                        counts[f"clean {when}", "verified"] += sum(is_verified(row) for row in rest)
+        figures[kind] = ended(counts, kind)
+        print(kind, figures[kind], file=sys.stderr)
+    figures["rows beside them"] = ended(counts, "clean")
     return figures
 
 
@@ -243,8 +238,48 @@ def is_verified(row: Offer | None) -> bool:
     return row is not None and row.verdict is Verdict.VERIFIED
 
 
-def percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
+def with_history(known: Sequence[KnownPrice], groups: Mapping[str, Rows]) -> dict[str, object]:
+    """Faults in the bundled prices, all of which a true run of the day before has verified."""
+    own = {
+        provider: [remembered(replace(row, seen_at=NOW - DAY), Origin.REFRESH) for row in rows]
+        for provider, rows in groups.items()
+    }
+    bundled_ones = of_providers(known)
+    return injected(
+        groups, {name: [*bundled_ones[name], *own[name]] for name in groups}, Market(known, kinds())
+    )
+
+
+def without_history(known: Sequence[KnownPrice]) -> dict[str, object]:
+    """Faults in recorded answers of which only the bundled prices are known: the first refresh there is."""
+    market, bundled_ones = Market(known, kinds()), of_providers(known)
+    groups: dict[str, Rows] = {}
+    for provider in providers().values():
+        if provider.kind is ProviderClass.WITNESS:
+            continue
+        rows = judge(recorded(provider), bundled_ones[provider.name], market, RATES)
+        groups[provider.name] = [row for row in rows if row.gpu is not None and row.is_rankable]
+    return injected(groups, bundled_ones, market)
+
+
+def of_providers(known: Sequence[KnownPrice]) -> Mapping[str, list[KnownPrice]]:
+    """Return the bundled prices that verification leans on, by provider."""
+    found: dict[str, list[KnownPrice]] = defaultdict(list)
+    for one in known:
+        if one.verdict is Verdict.VERIFIED and one.witness is None:
+            found[one.provider].append(one)
+    return found
+
+
+def recorded(provider: Provider) -> list[Offer]:
+    """Return the offers of a provider's recorded answers."""
+    folder = RECORDINGS / provider.name
+    pages = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["pages"]
+    read_pages = {
+        key: Page(key=key, url=page["url"], body=(folder / page["file"]).read_bytes())
+        for key, page in pages.items()
+    }
+    return read(provider, read_pages, seen_at=NOW, fx=RATES).offers
 
 
 def rows_missing(groups: Mapping[str, Rows]) -> dict[str, object]:
@@ -280,17 +315,24 @@ def login_pages() -> dict[str, object]:
 
 
 def main() -> int:
-    known, groups = bundled()
-    figures: dict[str, object] = {"rows with a history": injected(known, groups, has_history=True)}
-    figures["half of the rows missing"] = rows_missing(groups)
-    figures["login page"] = login_pages()
     folder = shared_folder()
     if folder is None:
-        print("the collected facts are not beside this checkout: history is not replayed", file=sys.stderr)
-    else:
-        figures["page of 60 days ago"] = reserved_again(folder)
-        figures["history replayed"] = replayed(folder)
-        figures["unit switch"] = switched(folder)
+        print(
+            "faults: skipped, the collected prices (../shared) are not beside this checkout", file=sys.stderr
+        )
+        print("{}")
+        return 0
+    known, groups = bundled()
+    figures: dict[str, object] = {
+        "with history": with_history(known, groups),
+        "first refresh": without_history(known),
+        "half of the rows missing": rows_missing(groups),
+        "login page": login_pages(),
+        "page of 60 days ago": reserved_again(folder),
+        "as prices move": faulty(folder, MOVING),
+        "history": replayed(folder),
+        "unit switch": switched(folder),
+    }
     print(json.dumps(figures, indent=1))
     return 0
 

@@ -1,9 +1,10 @@
 """Real successive prices, replayed run by run from nothing, as verification would have met them."""
 
 import csv
+import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -33,6 +34,16 @@ MEANT = {
     "RTX PRO 6000": "RTX PRO 6000 Blackwell Server",
 }
 MARKETPLACE = "vastai"
+# Errors of these sources, by provider and price of one GPU: held back rightly.
+ERRORS = {
+    ("runpod", "0.5"),
+    ("azure", "0.9615"),
+}
+# Asks that make a book.
+BOOK_OF = 8
+# Faults are put into one run of so many.
+FAULTY_ONE_IN = 4
+SAME = Decimal("0.02")
 
 
 class Run(NamedTuple):
@@ -138,52 +149,111 @@ class World:
 
 
 def replayed(folder: Path, told: list[tuple[Run, Offer]] | None = None) -> dict[str, object]:
-    """Replay every run and count what was held back, by why."""
-    world = World()
+    """Replay every run and count what was held back, by why; `told` gets what waits for no second sight."""
+    world, books = World(), World()
     total: Counter[str] = Counter()
-    book: dict[tuple[str, str], list[bool]] = defaultdict(list)
     moves = Moves()
     for run, offers in runs(folder).items():
         judged = world.judged(run, offers)
         world.take(run, judged)
         moves.see(judged)
-        where = "marketplace" if run.provider == MARKETPLACE else "list"
-        for offer in judged:
-            total[f"{where} rows"] += 1
-            if offer.verdict is not Verdict.VERIFIED:
-                why = "first sight" if is_first_sight(offer) else "held"
-                total[f"{where} {why}"] += 1
-                if told is not None and why == "held":
-                    told.append((run, offer))
-        if where == "marketplace":
-            for key, is_held in books(judged):
-                book[key].append(is_held)
-    kept = [is_held for days in book.values() for is_held in days]
-    lists, asks = total["list rows"], total["marketplace rows"]
+        _count(total, "ask" if run.provider == MARKETPLACE else "list", run, judged, told)
+        if run.provider == MARKETPLACE and (medians := book_medians(offers)):
+            judged = books.judged(run, medians)
+            books.take(run, judged)
+            _count(total, "book", run, judged)
+    figures: dict[str, object] = {}
+    for what, name in (("list", "list prices"), ("book", "medians of books"), ("ask", "single asks")):
+        figures[name] = {
+            "rows": total[what],
+            "first seen percent": percent(total[f"{what} first"], total[what]),
+            "errors of the source held percent": percent(total[f"{what} error"], total[what]),
+            "held percent": percent(total[f"{what} held"], total[what]),
+        }
+    return figures | moves.figures()
+
+
+def _count(
+    total: Counter[str],
+    what: str,
+    run: Run,
+    judged: Sequence[Offer],
+    told: list[tuple[Run, Offer]] | None = None,
+) -> None:
+    for offer in judged:
+        total[what] += 1
+        if offer.verdict is Verdict.VERIFIED:
+            continue
+        if is_first_sight(offer):
+            total[f"{what} first"] += 1
+        elif (run.provider, str(offer.usd_per_gpu_hour)) in ERRORS:
+            total[f"{what} error"] += 1
+        else:
+            total[f"{what} held"] += 1
+            if told is not None:
+                told.append((run, offer))
+
+
+def book_medians(offers: Sequence[Offer]) -> list[Offer]:
+    """Return the median of a day's asks for each GPU and tier, per GPU, where there are enough of them."""
+    books: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
+    for offer in offers:
+        if offer.gpu is not None:
+            books[offer.gpu, offer.tier].append(offer)
+    found = []
+    for asks in books.values():
+        if len(asks) < BOOK_OF:
+            continue
+        usd = Decimal(str(median(float(one.usd_per_gpu_hour) for one in asks)))
+        book = replace(asks[0], instance_type=f"book of {asks[0].gpu}", gpu_count=1, region=None)
+        found.append(replace(book, usd_per_hour=usd, price_original=usd))
+    return found
+
+
+def faulty(folder: Path, faults: Mapping[str, Callable[[Offer], Decimal]]) -> dict[str, object]:
+    """
+    Replay, and make a few rows wrong for two runs in a row, on top of what moved truly in them.
+
+    Counted are rows whose own price was known, that the fault puts more than 2 % off.
+    """
+    world, every = World(), list(runs(folder).items())
+    later: dict[tuple[str, str], list[tuple[Run, list[Offer]]]] = defaultdict(list)
+    for run, offers in every:
+        later[run.source, run.provider].append((run, offers))
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, (run, offers) in enumerate(every):
+        own = later[run.source, run.provider]
+        own.pop(0)
+        shelf = world.shelves[run.source, run.provider]
+        known = {one.series_id for one in shelf.known() if one.verdict is Verdict.VERIFIED}
+        able = [one.id for one in offers if one.id in known]
+        if own and len(able) >= 5 and number % FAULTY_ONE_IN == 0:
+            market = world.market()
+            for kind, change in faults.items():
+                choice = random.Random(f"{kind} {number}")
+                wrong = set(choice.sample(able, max(1, len(able) // 20)))
+                trial = shelf.copy()
+                for when, (at, rows) in enumerate(((run, offers), own[0]), start=1):
+                    made = [_priced(one, change(one)) if one.id in wrong else one for one in rows]
+                    judged = list(judge(made, trial.known(), market, all_currencies()))
+                    trial.record(judged)
+                    what = "asks" if at.provider == MARKETPLACE else "list prices"
+                    for true, one in zip(rows, judged, strict=True):
+                        if one.id in wrong and abs(one.usd_per_hour / true.usd_per_hour - 1) > SAME:
+                            counts[f"{what} {kind} {when}", "rows"] += 1
+                            counts[f"{what} {kind} {when}", "verified"] += one.verdict is Verdict.VERIFIED
+        world.take(run, world.judged(run, offers))
     return {
-        "list rows": lists,
-        "list rows first seen percent": 100 * total["list first sight"] / lists,
-        "list rows held percent": 100 * total["list held"] / lists,
-        "asks of Vast.ai": asks,
-        "asks held percent": 100 * (total["marketplace held"] + total["marketplace first sight"]) / asks,
-        "books of Vast.ai": len(kept),
-        "books off by 15 percent or held percent": 100 * sum(kept) / len(kept),
-        **moves.figures(),
+        what: {kind: ended(counts, f"{what} {kind}") for kind in faults} for what in ("list prices", "asks")
     }
 
 
-def books(judged: Sequence[Offer]) -> Iterator[tuple[tuple[str, str], bool]]:
-    """Yield for each GPU and tier of a day whether what was held back moves the median of its asks."""
-    asks: dict[tuple[str, str], list[Offer]] = defaultdict(list)
-    for offer in judged:
-        if offer.gpu is not None:
-            asks[offer.gpu, str(offer.tier)].append(offer)
-    for key, offers in asks.items():
-        if len(offers) < 3:
-            continue
-        sound = [float(one.usd_per_gpu_hour) for one in offers if one.verdict is Verdict.VERIFIED]
-        whole = median(float(one.usd_per_gpu_hour) for one in offers)
-        yield key, not sound or abs(median(sound) / whole - 1) > 0.15
+def _priced(offer: Offer, usd: Decimal) -> Offer:
+    return replace(offer, usd_per_hour=usd, price_original=usd)
+
+
+def percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
 
 
 class Moves:
@@ -214,35 +284,56 @@ class Moves:
 
 
 def reserved_again(folder: Path, age: timedelta = timedelta(days=60)) -> dict[str, object]:
-    """Replay, and at every run serve the provider's page of 60 days before again, twice."""
+    """
+    Replay, and at every run serve the provider's page of 60 days before again, twice.
+
+    Once as a page whose bytes are known from then, once as one that no run has met. Counted are rows whose
+    price of now was verified, and which the old page states otherwise.
+    """
     world = World()
     every = runs(folder)
-    by_source: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    counts: Counter[str] = Counter()
+    before: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    counts: Counter[tuple[str, str]] = Counter()
     for run, offers in every.items():
-        earlier = [one for one in by_source[run.source, run.provider] if one.day <= run.day - age]
+        own = before[run.source, run.provider]
+        earlier = [one for one in own if one.day <= run.day - age]
         if earlier:
-            old = every[earlier[-1]]
-            newest = {one.id: one for one in every[by_source[run.source, run.provider][-1]]}
-            shelf = world.shelves[run.source, run.provider].copy()
-            for number in range(2):
-                again = [_at(one, run.day + timedelta(days=number)) for one in old]
-                judged = list(judge(again, shelf.known(), world.market(), all_currencies()))
-                shelf.record(judged)
-                for one in judged:
-                    true = newest.get(one.id)
-                    if true is None or abs(one.usd_per_hour / true.usd_per_hour - 1) <= Decimal("0.02"):
-                        continue
-                    where = "asks" if run.provider == MARKETPLACE else "list rows"
-                    counts[f"{where} {number}"] += 1
-                    counts[f"{where} verified {number}"] += one.verdict is Verdict.VERIFIED
+            newest = world.shelves[run.source, run.provider].sound(every[own[-1]])
+            what = "asks" if run.provider == MARKETPLACE else "list prices"
+            market = world.market()
+            for name, old_page in (("known bytes", "page prices is that of then"), ("unknown bytes", None)):
+                shelf = world.shelves[run.source, run.provider].copy()
+                for when in (1, 2):
+                    again = [_at(one, run.day + timedelta(days=when - 1)) for one in every[earlier[-1]]]
+                    judged = list(judge(again, shelf.known(), market, all_currencies(), old_page))
+                    shelf.record(judged)
+                    key = f"{what}, {name} {when}"
+                    for one in judged:
+                        true = newest.get(one.id)
+                        if true is not None and abs(one.usd_per_hour / true - 1) > SAME:
+                            counts[key, "rows"] += 1
+                            counts[key, "verified"] += one.verdict is Verdict.VERIFIED
         world.take(run, world.judged(run, offers))
-        by_source[run.source, run.provider].append(run)
+        own.append(run)
     return {
-        f"{where} {what}": 100 * counts[f"{where} verified {number}"] / max(1, counts[f"{where} {number}"])
-        for where in ("list rows", "asks")
-        for number, what in enumerate(("verified at once percent", "verified after two runs percent"))
-    } | {"list rows": counts["list rows 0"], "asks": counts["asks 0"]}
+        what: ended(counts, what)
+        for what in (
+            "list prices, known bytes",
+            "list prices, unknown bytes",
+            "asks, known bytes",
+            "asks, unknown bytes",
+        )
+    }
+
+
+def ended(counts: Mapping[tuple[str, str], int], what: str) -> dict[str, object]:
+    """Return how wrong rows ended after the run that brought them, and after a second one."""
+    once, twice = (
+        percent(counts.get((f"{what} {when}", "verified"), 0), counts.get((f"{what} {when}", "rows"), 0))
+        for when in (1, 2)
+    )
+    rows = counts.get((f"{what} 1", "rows"), 0)
+    return {"rows": rows, "verified at once percent": once, "verified after two runs percent": twice}
 
 
 def _at(offer: Offer, day: datetime) -> Offer:

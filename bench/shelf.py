@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from pricing.memory import KnownPrice, Origin, remembered
 from pricing.offer import Offer, Verdict
@@ -15,6 +16,7 @@ class Series:
 
     verified: list[KnownPrice] = field(default_factory=list)
     held: list[KnownPrice] = field(default_factory=list)
+    is_waiting: bool = False  # since the last verified one
 
 
 class Shelf:
@@ -36,32 +38,44 @@ class Shelf:
         """Return another one with the same prices."""
         other = Shelf()
         for name, series in self._series.items():
-            other._series[name] = Series(list(series.verified), list(series.held))
+            other._series[name] = Series(list(series.verified), list(series.held), series.is_waiting)
         return other
+
+    def sound(self, offers: Sequence[Offer]) -> dict[str, Decimal]:
+        """Return the prices among these that are the last verified ones of their series."""
+        return {
+            offer.id: offer.usd_per_hour
+            for offer in offers
+            if (series := self._series.get(offer.id)) is not None
+            and series.verified
+            and series.verified[-1].usd_per_hour == offer.usd_per_hour
+        }
 
     def record(self, judged: Sequence[Offer]) -> None:
         """Keep a judged run: the same price goes on, another one opens."""
         for offer in judged:
             series = self._series[offer.id]
             if offer.verdict is not Verdict.VERIFIED:
-                _keep(series.held, offer)
+                _keep(series.held, offer, goes_on=series.is_waiting)
+                series.is_waiting = True
                 continue
-            waiting = series.held[-1] if series.held else None
+            waiting = series.held[-1] if series.is_waiting else None
             if waiting is not None and waiting.usd_per_hour == offer.usd_per_hour:
                 series.verified.append(replace(_again(waiting, offer), verdict=Verdict.VERIFIED))
                 series.held.pop()
             else:
                 _keep(series.verified, offer)
+            series.is_waiting = False
 
 
-def _keep(prices: list[KnownPrice], offer: Offer) -> None:
+def _keep(prices: list[KnownPrice], offer: Offer, *, goes_on: bool = True) -> None:
     last = prices[-1] if prices else None
     is_same = last is not None and (last.verdict, last.usd_per_hour, last.origin) == (
         offer.verdict,
         offer.usd_per_hour,
         Origin.REFRESH,
     )
-    if last is not None and is_same:
+    if last is not None and is_same and goes_on:
         prices[-1] = _again(last, offer)
     else:
         prices.append(remembered(offer, Origin.REFRESH))

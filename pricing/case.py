@@ -22,7 +22,7 @@ from pricing.memory import KnownPrice
 from pricing.offer import Offer
 from pricing.provider import ProviderClass
 from pricing.recall import SAME_SHARE, Memory, is_same
-from pricing.regions import region_key
+from pricing.regions import is_same_place, region_key
 
 
 class Confirmation(IntEnum):
@@ -94,9 +94,12 @@ class Case:
     def witnesses_of(self, offer: Offer) -> int:
         """Return how many catalogues of others agree, and rather with this price than with the one before."""
         usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
+        place = region_key(offer.provider, offer.region)
         agreeing = set()
         for told in self.witnesses.get(told_key(offer), []):
             is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE)
+            if not is_same_place(place, region_key(told.provider, told.region)):
+                continue
             if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
                 agreeing.add(told.witness)
         return len(agreeing)
@@ -131,8 +134,8 @@ def name_key(offer: Offer) -> tuple[object, ...]:
 
 
 def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
-    """Return what a witness and a source have in common; instances are spelled differently."""
-    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier, region_key(one.provider, one.region))
+    """Return what a witness and a source have in common; places and instances are spelled differently."""
+    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier)
 
 
 def _is_nearer(told: float, now: float, before: float) -> bool:

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-from pricing.provider import ProviderClass
-
 # Limits of any GPU's hour, and of a slice scaled up: the cheapest known price is 0.01 (a GTX 1050 Ti), the
 # dearest of a card 23.33 (an H100 of Azure's in South Africa). Source: docs/verification.md, "hard-limits".
 # [USD/h]
@@ -32,16 +30,7 @@ LEAP = 1.9
 BOOK_LOW, BOOK_HIGH = 0.38, 2.38
 # With fewer asks there is no middle to speak of. Source: own choice.
 BOOK_ASKS = 5
-# Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
-# instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
-# T4 0.526, four 4.352); asks of other sizes are other machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
-# Source: docs/verification.md, "sizes".
-SIZES = {
-    ProviderClass.NEOCLOUD: (0.55, 1.8),
-    ProviderClass.HYPERSCALER: (0.4, 2.5),
-    ProviderClass.MARKETPLACE: (0.3, 3.3),
-    ProviderClass.WITNESS: (0.3, 3.3),
-}
+# Two sizes that cost this much alike per GPU moved together. Source: own choice.
 SIZES_SAME = 1.25
 # True community prices lie above 0.45 of the secure one, placeholders at 0.21. Source: docs/verification.md,
 # "community".
@@ -66,6 +55,8 @@ OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
 # A witness that is older than the source confirms it within this, if it is not nearer to the price before; it
 # never overrules. Source: own choice.
 WITNESS_SHARE = 0.15
+# One that was seen so long before or after says nothing of a price. Source: own choice.
+WITNESS_AGE = timedelta(days=90)
 # So often and so long a price must have been seen where one repetition proves nothing. Source: own choice;
 # see docs/verification.md, "Confirmation".
 LONG_RUNS, LONG_SPAN = 3, timedelta(days=3)

@@ -69,10 +69,17 @@ class Market:
         }
 
     def level(self, gpu: str, tier: Tier, kind: ProviderClass) -> Level | None:
-        """Return the level of this class of sellers, else that of all; None where too little is known."""
+        """
+        Return the level of this class of sellers, else that of all; None where too little is known.
+
+        Where nobody's reservations are known, list prices of all stand in.
+        """
         group = tier_group(tier)
-        for of_class in (kind, None):
-            found = self._levels.get((gpu, group, of_class))
+        searched = [(group, kind), (group, None)]
+        if group == "reserved":
+            searched.append(("list", None))
+        for of_group, of_class in searched:
+            found = self._levels.get((gpu, of_group, of_class))
             if found is not None:
                 middle, count = found
                 return Level(usd_per_gpu_hour=middle, observations=count, is_own_class=of_class is not None)

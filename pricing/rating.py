@@ -11,6 +11,7 @@ from sqlalchemy.engine import Row
 from planner.rates import PriceStatus, Rate
 from planner.units import MICRO_USD
 from pricing.columns import micros_text
+from pricing.limits import WITNESS_AGE, WITNESS_SHARE
 from pricing.memory import Origin
 from pricing.queries import (
     BILLINGS,
@@ -24,6 +25,7 @@ from pricing.queries import (
     uncollected,
     utc,
 )
+from pricing.regions import is_same_place
 from pricing.stored import FRESH, LeftOut
 
 _RATE = (
@@ -69,6 +71,17 @@ class Selection(NamedTuple):
         return found.one_of("s.provider", self.providers).one_of("s.gpu", self.gpus)
 
 
+class Told(NamedTuple):
+    """What a catalogue of others says."""
+
+    witness: str
+    place: str
+    micros: int
+    seen_at: datetime
+
+
+# Provider, GPU, count and tier.
+Machine = tuple[str, str, int, str]
 Describe = Callable[[str], tuple[str, str | None]]
 
 
@@ -95,14 +108,20 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
     if selection.moment is not None:
         rows = _newest_of_each(rows)
     with uncollected():
-        return _rated(rows, selection, describe, _waiting(connection, selection))
+        return _rated(
+            rows, selection, describe, _waiting(connection, selection), _told(connection, selection)
+        )
 
 
 def _rated(
-    rows: Sequence[Row[Any]], selection: Selection, describe: Describe, notes: Mapping[int, str]
+    rows: Sequence[Row[Any]],
+    selection: Selection,
+    describe: Describe,
+    notes: Mapping[int, str],
+    told: Mapping[Machine, Sequence[Told]],
 ) -> list[Rate]:
     described = {provider: describe(provider) for provider in {row.provider for row in rows}}
-    found = [_rate(row, selection, described, notes) for row in rows]
+    found = [_rate(row, selection, described, notes, told) for row in rows]
     kept = [rate for rate in found if rate is not None]
     kept.sort(key=lambda rate: (rate.usd_per_hour, rate.provider, rate.offer_id))
     return kept
@@ -119,6 +138,7 @@ def _rate(
     selection: Selection,
     described: Mapping[str, tuple[str, str | None]],
     notes: Mapping[int, str],
+    told: Mapping[Machine, Sequence[Told]],
 ) -> Rate | None:
     (
         series_id,
@@ -140,7 +160,9 @@ def _rate(
         origin,
         available,
         url,
-        *_,
+        _,
+        _,
+        place,
     ) = row
     seen_at = utc(last_seen_at)
     if selection.moment is not None:
@@ -172,6 +194,7 @@ def _rate(
         age_hours=age.total_seconds() / 3600,
         status=status,
         source_url=url,
+        witnesses=_agreeing(told.get((provider, gpu, gpu_count, tier), ()), place, micros, seen_at),
         note=notes.get(series_id),
         usd_per_month_cap=None if cap_micros is None else cap_micros / MICRO_USD,
         commitment_days=commitment_days,
@@ -180,6 +203,33 @@ def _rate(
         ram_gb=ram_gb,
         deploy_url=home,
     )
+
+
+def _told(connection: Connection, selection: Selection) -> dict[Machine, list[Told]]:
+    """Return what catalogues of others say of each provider's machines."""
+    where = selection.where().add("s.witness IS NOT NULL AND s.gpu IS NOT NULL AND s.gpu_fraction IS NULL")
+    where.add("p.verdict = 'verified'")
+    sql = (
+        "SELECT s.provider, s.gpu, s.gpu_count, s.tier, s.witness, s.region_key, p.usd_per_hour, "
+        f"p.last_seen_at FROM series s JOIN price p ON p.series_id = s.id {where}"
+    )
+    found: dict[Machine, list[Told]] = {}
+    for row in fetch(connection, sql, where):
+        told = Told(row.witness, row.region_key, row.usd_per_hour, utc(row.last_seen_at))
+        found.setdefault((row.provider, row.gpu, row.gpu_count, row.tier), []).append(told)
+    return found
+
+
+def _agreeing(told: Sequence[Told], place: str, micros: int, seen_at: datetime) -> int:
+    """Return how many catalogues state about this price for this place, at about this time."""
+    agreeing = {
+        one.witness
+        for one in told
+        if is_same_place(one.place, place)
+        and abs(micros - one.micros) <= WITNESS_SHARE * one.micros
+        and abs(one.seen_at - seen_at) <= WITNESS_AGE
+    }
+    return len(agreeing)
 
 
 def _newest_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:

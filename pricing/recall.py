@@ -122,8 +122,7 @@ class Memory:
 
     def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
         """Return how often and since when this price waits in quarantine, the last word on it."""
-        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
-        newest = max((price.last_seen_at for price in own.values()), default=None)
+        newest = self._last_verified(offer)
         found = [
             price
             for price in self._waiting.get(_series(offer), [])
@@ -135,8 +134,18 @@ class Memory:
         return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
 
     def had_before(self, offer: Offer) -> bool:
-        """Whether this very offer was verified at exactly this price, now or earlier."""
-        return offer.usd_per_hour in self._earlier.get(_series(offer), ())
+        """Whether this very offer was seen at exactly this price before its last verified one."""
+        if offer.usd_per_hour in self._earlier.get(_series(offer), ()):
+            return True
+        newest = self._last_verified(offer)
+        return newest is not None and any(
+            price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
+            for price in self._waiting.get(_series(offer), [])
+        )
+
+    def _last_verified(self, offer: Offer) -> datetime | None:
+        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
+        return max((price.last_seen_at for price in own.values()), default=None)
 
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""

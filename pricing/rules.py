@@ -4,7 +4,6 @@ The named rules by which a price is believed or not, each with a reason that a p
 Every rule, its threshold and a worked example: docs/verification.md.
 """
 
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from pricing.limits import (
     LEAP,
     OUTDATED_AFTER,
     OUTDATED_SHARE,
-    SIZES,
     UNIT_FACTORS,
     UNIT_SHARE,
     WIDE_BAND_HIGH,
@@ -40,6 +38,16 @@ from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
 from pricing.recall import Recollection, is_same
 
+# Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
+# instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
+# T4 0.526, four 4.352); asks of other sizes are other machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
+# Source: docs/verification.md, "sizes".
+SIZES = {
+    ProviderClass.NEOCLOUD: (0.55, 1.8),
+    ProviderClass.HYPERSCALER: (0.4, 2.5),
+    ProviderClass.MARKETPLACE: (0.3, 3.3),
+    ProviderClass.WITNESS: (0.3, 3.3),
+}
 _TO_BE_SEEN_AGAIN = "waits to be seen again"
 
 
@@ -94,13 +102,18 @@ def absurd(offer: Offer, case: Case) -> str | None:
 def band(offer: Offer, case: Case) -> str | None:
     """A price is near what its class of sellers asked lately for this GPU."""
     level = case.level(offer)
-    return off_level(offer, level, case.kind, _band_of(level), "too far from the market")
+    if level is None or not level.is_own_class:
+        return None
+    return off_level(offer, level, case.kind, (BAND_LOW, BAND_HIGH), "too far from the market")
 
 
-def _band_of(level: Level | None) -> tuple[float, float]:
+def any_class(offer: Offer, case: Case) -> str | None:
+    """Where its class has too few prices, a price is within wide limits of what all classes ask."""
+    level = case.level(offer)
     if level is None or level.is_own_class:
-        return BAND_LOW, BAND_HIGH
-    return WIDE_BAND_LOW, WIDE_BAND_HIGH
+        return None
+    limits = WIDE_BAND_LOW, WIDE_BAND_HIGH
+    return off_level(offer, level, case.kind, limits, "waits until it has stayed for days")
 
 
 def off_level(
@@ -240,7 +253,12 @@ def leap(offer: Offer, case: Case) -> str | None:
 
 
 def swing(offer: Offer, case: Case) -> str | None:
-    """An ask or a spot price that doubles or halves waits until it has stayed for days."""
+    """An ask, a spot price or a new offer at twice or half of what is known waits for days."""
+    known = case.memory.nearest(offer)
+    if known is not None and known.level > 1:
+        ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+        is_far = not 1 / LEAP < ratio < LEAP and not unit_is_unchanged(offer, case)
+        return f"{_times(ratio)} {_what(known)}: waits until it has stayed for days" if is_far else None
     if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
         return None
     return _leapt(offer, case, "waits until it has stayed for days")
@@ -261,10 +279,8 @@ def jump(offer: Offer, case: Case) -> str | None:
     if known is None:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    limit = LEAP if known.level == 1 else math.inf  # beyond it is a leap
-    if abs(math.log(ratio)) <= math.log(case.jump_limit(offer)) or unit_is_unchanged(offer, case):
-        return None
-    if not 1 / limit < ratio < limit:
+    limit = case.jump_limit(offer)
+    if 1 / limit <= ratio <= limit or not 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
         return None
     return f"{_times(ratio)} {_what(known)}: waits to be confirmed"
 
@@ -349,9 +365,10 @@ def why_implausible(
     """Return why a price that people collected cannot be leant on; None where it can."""
     kind = kinds.get(price.provider, ProviderClass.NEOCLOUD)
     level = None if price.gpu is None else market.level(price.gpu, price.tier, kind)
-    return hard_limits(price, None) or off_level(
-        price, level, kind, _band_of(level), "too far from the market"
-    )
+    if level is not None and not level.is_own_class:
+        level = None  # of a V100, neoclouds ask a twentieth of what hyperscalers do
+    limits = BAND_LOW, BAND_HIGH
+    return hard_limits(price, None) or off_level(price, level, kind, limits, "too far from the market")
 
 
 RULES: Sequence[Rule] = (
@@ -360,6 +377,7 @@ RULES: Sequence[Rule] = (
     Rule("identity", Verdict.QUARANTINED, identity, is_final=True, yields_to_own_price=False),
     Rule("absurd", Verdict.REJECTED, absurd, is_final=True),
     Rule("band", Verdict.QUARANTINED, band),
+    Rule("any-class", Verdict.QUARANTINED, any_class, Confirmation.LONG),
     Rule("book", Verdict.QUARANTINED, in_its_book),
     Rule("named-twice", Verdict.QUARANTINED, named_twice),
     Rule("sizes", Verdict.QUARANTINED, sizes_agree),

@@ -64,7 +64,7 @@ def unchanged_since(connection: Connection, provider: str, digests: Mapping[str,
 
 def replaced_pages(connection: Connection, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
     """
-    Return for each page when it was last found with these bytes, where other bytes were found since.
+    Return for each page when it was last found with these bytes before others were found.
 
     Args:
         connection: In a transaction.
@@ -75,15 +75,11 @@ def replaced_pages(connection: Connection, provider: str, digests: Mapping[str, 
     replaced: set[str] = set()
     for row in _good_runs(connection, provider):
         then = json.loads(row.page_digests or "{}")
-        for page in digests.keys() - found.keys():
-            if page not in then:
-                continue
+        for page in digests.keys() & then.keys() - found.keys():
             if then[page] != digests[page]:
                 replaced.add(page)
             elif page in replaced:
                 found[page] = utc(row.finished_at)
-            else:  # as in the last run
-                digests = {name: digest for name, digest in digests.items() if name != page}
     return found
 
 

@@ -59,7 +59,7 @@ def verify(
 
 
 # Witnesses are never ranked; they need to be read right, not to be confirmed.
-_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "named-twice"})
+_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "any-class", "named-twice"})
 
 
 def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:

@@ -283,7 +283,7 @@ def test_a_read_only_file_can_be_read_and_not_written(file: Path, chmod: Callabl
     chmod(file, 0o444)
     with Store.open(f"sqlite:///{file}") as store:
         assert store.is_read_only
-        assert len(store.rates(NOW)) == 4676
+        assert len(store.rates(NOW)) == 4679
         with pytest.raises(StoreError) as caught:
             store.record(run(offer()))
     assert "is read-only; make it writable or set BREAKEVEN_DATABASE_URL" in message(caught)
@@ -293,7 +293,7 @@ def test_a_read_only_folder_can_be_read(file: Path, chmod: Callable[[Path, int],
     chmod(file.parent, 0o555)
     with Store.open(f"sqlite:///{file}") as store:
         assert store.is_read_only
-        assert len(store.rates(NOW)) == 4676
+        assert len(store.rates(NOW)) == 4679
     assert [path.name for path in file.parent.iterdir()] == ["breakeven.db"]
 
 

@@ -133,12 +133,16 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     assert "times the same GPUs under another name" in whys["vastai"]
 
 
-def test_a_second_run_confirms_and_changes_nothing(bench: Bench, payloads: Path) -> None:
+def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> None:
     bench.server.serve_payloads(payloads, FOUR)
     bench.run(*FOUR)
     again = bench.run(*FOUR, now=NOW + DAY)
-    assert {(one.new, one.changed, one.quarantined, one.closed) for one in again.providers} == {(0, 0, 0, 0)}
+    assert {(one.new, one.changed, one.closed) for one in again.providers} == {(0, 0, 0)}
+    assert {one.provider: one.quarantined for one in again.providers if one.quarantined} == {"vastai": 2}
     assert bench.prices("runpod")["RTX 3070", 1, "community"] == Decimal("0.13")
+    for days in (2, 3):
+        again = bench.run(*FOUR, now=NOW + days * DAY)
+    assert {one.quarantined for one in again.providers} == {0}
     assert bench.store.rejected(provider=FOUR) == []
 
 

@@ -294,7 +294,7 @@ def test_a_rate_carries_the_exact_price_its_age_and_its_source(store: Store) -> 
 def test_the_bundled_prices_are_the_market_before_any_run(store: Store) -> None:
     found = store.rates(NOW)
     # 5,957 current rows less slices, gpu-only, ambiguous, witness and implausible ones.
-    assert len(found) == 4676
+    assert len(found) == 4679
     assert {rate.status for rate in found} == {PriceStatus.SNAPSHOT}
     assert found == sorted(found, key=lambda rate: rate.usd_per_hour)
     (cheapest,) = [r for r in found if (r.provider, r.gpu, r.gpu_count) == ("runpod", "B200", 2)]
@@ -461,7 +461,7 @@ def test_of_a_price_that_moves_every_day_only_the_last_ones_are_known(store: Sto
     assert len(known) - len(verified) == 8
 
 
-def test_a_page_that_was_replaced_is_known_again(store: Store) -> None:
+def test_a_page_that_was_replaced_is_known_as_long_as_it_is_served_again(store: Store) -> None:
     def served(*digests: str) -> None:
         for digest in digests:
             at = MORNING + len(days) * DAY
@@ -473,8 +473,8 @@ def test_a_page_that_was_replaced_is_known_again(store: Store) -> None:
     assert store.replaced_pages(ACME, {"prices": "a"}) == {"prices": MORNING + DAY}
     assert store.replaced_pages(ACME, {"prices": "b"}) == {}  # as in the last run
     assert store.replaced_pages(ACME, {"prices": "c", "more": "a"}) == {}
-    served("a")
-    assert store.replaced_pages(ACME, {"prices": "a"}) == {}  # told once
+    served("a", "a")
+    assert store.replaced_pages(ACME, {"prices": "a"}) == {"prices": MORNING + DAY}  # still the old one
     assert store.replaced_pages(ACME, {"prices": "b"}) == {"prices": MORNING + 2 * DAY}
     assert store.replaced_pages("other", {"prices": "b"}) == {}
 
@@ -525,6 +525,29 @@ def test_statuses_go_by_the_time_of_a_run_and_not_by_the_order_of_recording(stor
     store.record(failed("HTTP 500", at + DAY))
     (acme,) = (status for status in store.statuses(at + DAY) if status.provider == ACME)
     assert (acme.last_run_reason, acme.last_success_at, acme.failures_since_success) == ("HTTP 500", at, 1)
+
+
+def test_a_rate_tells_how_many_catalogues_agree(store: Store) -> None:
+    store.record(run(offer("2.69", region=None), offer("9.00", region="x", gpu="B200")))
+    for witness, changes in (
+        ("gpuhunt", {"region": "us-east-1"}),
+        ("gpuhunt", {"region": "us-west-1"}),  # one catalogue counts once
+        ("skypilot", {"usd_per_hour": Decimal("2.90")}),  # 8 % off
+        ("shadeform", {"usd_per_hour": Decimal("3.20")}),  # 19 % off
+    ):
+        said = offer("2.69", witness=witness, **changes)  # type: ignore[arg-type]
+        store.record(run(said, provider=witness))
+    for changes in ({"gpu": "B200", "region": "y"}, {"tier": Tier.SPOT}, {"gpu_count": 2}):
+        store.record(run(offer("9.00", witness="another", **changes), provider="another"))  # type: ignore[arg-type]
+    assert {rate.gpu: rate.witnesses for rate in rates(store)} == {"H100 SXM": 2, "B200": 0}
+
+
+def test_a_catalogue_of_long_ago_agrees_with_nothing(store: Store) -> None:
+    store.record(run(offer("2.69")))
+    store.record(run(offer("2.69", witness="gpuhunt", at=MORNING - 91 * DAY), provider="gpuhunt"))
+    assert [rate.witnesses for rate in rates(store)] == [0]
+    store.record(run(offer("2.69", witness="gpuhunt", at=MORNING - 80 * DAY), provider="gpuhunt"))
+    assert [rate.witnesses for rate in rates(store)] == [1]
 
 
 # --- together
@@ -593,8 +616,8 @@ def test_a_run_that_breaks_leaves_nothing_behind(store: Store, monkeypatch: pyte
 
 def test_a_trial_in_memory_has_the_bundled_prices_and_ends_with_it() -> None:
     with Store.in_memory() as store:
-        assert len(store.rates(NOW)) == 4676
+        assert len(store.rates(NOW)) == 4679
         store.record(run(offer()))
-        assert len(store.rates(NOW)) == 4677
+        assert len(store.rates(NOW)) == 4680
     with Store.open("sqlite://") as store:
         assert store.current_offers(provider=ACME) == []

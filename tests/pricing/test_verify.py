@@ -666,10 +666,43 @@ def test_a_witness_confirms_what_is_new() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [_witness("2.00"), _witness("3.00", region="eu"), _witness("3.00", tier=Tier.SPOT)]
+    "other",
+    [_witness("2.00"), _witness("3.00", region="eu"), _witness("3.00", region="us", tier=Tier.SPOT)],
 )
 def test_a_witness_of_something_else_does_not(other: KnownPrice) -> None:
-    assert verdict(offer("3.00"), other)[0] == Verdict.QUARANTINED
+    assert verdict(offer("3.00", region="us"), other)[0] == Verdict.QUARANTINED
+
+
+def test_a_witness_may_name_a_place_where_the_list_names_none() -> None:
+    assert verdict(offer("3.00"), _witness("3.00", region="eu"))[0] == Verdict.VERIFIED
+    assert verdict(offer("3.00", region="eu"), _witness("3.00"))[0] == Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
+def test_where_a_class_is_unknown_what_others_ask_is_a_wide_limit(nights: int, expected: bool) -> None:
+    """Of a V100 a neocloud asks a tenth of what hyperscalers do."""
+    others = [known("3.00", provider=name) for name in ("giant", "azure", "bazaar")]
+    row = offer("0.40")
+    market = Market(others, KINDS)
+    (found,) = judge([row], [*others, *again([row], nights)], market=market)
+    assert (found.verdict is Verdict.VERIFIED) is expected
+    assert expected or "0.13 times the 3.00 that sellers of any class ask" in found.reasons[0]
+    (absurd,) = judge([offer("0.20")], [*others, *again([offer("0.20")], 9)], market=market)
+    assert absurd.verdict is Verdict.REJECTED
+
+
+def test_reservations_that_nobody_else_sells_are_measured_by_list_prices() -> None:
+    row = offer("0.03", tier=Tier.RESERVED_OTHER)
+    (found,) = judge([row], [*MARKET, *again([row], 9)])
+    assert (found.verdict, "that sellers of any class ask" in found.reasons[0]) == (Verdict.REJECTED, True)
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
+def test_a_new_offer_at_twice_of_what_is_known_waits_for_days(nights: int, expected: bool) -> None:
+    elsewhere = [known("3.00", region=name) for name in ("a", "b", "c")]
+    row = offer("6.00", region="d")
+    (found,) = judge([row], [*elsewhere, *again([row], nights)])
+    assert (found.verdict is Verdict.VERIFIED) is expected
 
 
 def test_a_witness_never_overrules() -> None:
