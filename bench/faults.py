@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from past import ended, faulty, percent, replayed, reserved_again, switched  # noqa: E402
+from past import ended, faulty, percent, real_moves, replayed, reserved_again, switched  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
 from planner.currencies import all_currencies  # noqa: E402
@@ -323,14 +323,17 @@ def main() -> int:
         print("{}")
         return 0
     known, groups = bundled()
+    moving = faulty(folder, MOVING)
     figures: dict[str, object] = {
-        "with history": with_history(known, groups),
-        "first refresh": without_history(known),
+        "fault, in rows with a history": with_history(known, groups),
+        "fault, in rows of a first refresh": without_history(known),
+        "page of 60 days ago": reserved_again(folder),
+        "fault, in list prices as they move": moving["list prices"],
+        "fault, in asks as they move": moving["asks"],
+        "real history": replayed(folder),
+        "real move": real_moves(folder),
         "half of the rows missing": rows_missing(groups),
         "login page": login_pages(),
-        "page of 60 days ago": reserved_again(folder),
-        "as prices move": faulty(folder, MOVING),
-        "history": replayed(folder),
         "unit switch": switched(folder),
     }
     print(json.dumps(figures, indent=1))

@@ -152,11 +152,9 @@ def replayed(folder: Path, told: list[tuple[Run, Offer]] | None = None) -> dict[
     """Replay every run and count what was held back, by why; `told` gets what waits for no second sight."""
     world, books = World(), World()
     total: Counter[str] = Counter()
-    moves = Moves()
     for run, offers in runs(folder).items():
         judged = world.judged(run, offers)
         world.take(run, judged)
-        moves.see(judged)
         _count(total, "ask" if run.provider == MARKETPLACE else "list", run, judged, told)
         if run.provider == MARKETPLACE and (medians := book_medians(offers)):
             judged = books.judged(run, medians)
@@ -170,7 +168,7 @@ def replayed(folder: Path, told: list[tuple[Run, Offer]] | None = None) -> dict[
             "errors of the source held percent": percent(total[f"{what} error"], total[what]),
             "held percent": percent(total[f"{what} held"], total[what]),
         }
-    return figures | moves.figures()
+    return figures
 
 
 def _count(
@@ -256,31 +254,39 @@ def percent(part: int, whole: int) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-class Moves:
-    """The known real moves: Azure's MI300X, cut by 46 %, and how many runs until it was verified."""
+def real_moves(folder: Path) -> dict[str, object]:
+    """
+    Judge the great cuts that are known to be true, all earlier prices of the provider known as verified.
 
-    def __init__(self) -> None:
-        self._before: dict[str, Decimal] = {}
-        self._waits: dict[str, int] = {}
-        self._done: dict[str, int] = {}
+    Azure's MI300X, by 46 %, between its tables of 2024-12-13 and 2025-05-16; AWS's p5, by 44 %, between those
+    of 2025-04-28 and 2025-07-07.
+    """
+    azure = [offers for run, offers in runs(folder).items() if run.provider == "azure"]
+    tables = {one[0].seen_at.date().isoformat(): one for one in azure}
+    aws: dict[str, list[Offer]] = defaultdict(list)
+    for one in snapshot_offers():
+        if one.provider == "aws":
+            aws[one.seen_at.date().isoformat()].append(one)
+    return {
+        "Azure MI300X": _moved(tables["2024-12-13"], tables["2025-05-16"], "Instinct MI300X"),
+        "AWS p5": _moved(aws["2025-04-28"], aws["2025-07-07"], "H100 SXM"),
+    }
 
-    def see(self, judged: Sequence[Offer]) -> None:
+
+def _moved(before: Sequence[Offer], after: Sequence[Offer], gpu: str) -> dict[str, object]:
+    known = [remembered(replace(one, verdict=Verdict.VERIFIED), Origin.REFRESH) for one in before]
+    was = {one.id: one.usd_per_hour for one in before}
+    market, shelf = Market(known, kinds()), Shelf(known)
+    counts: Counter[tuple[str, str]] = Counter()
+    for when in (1, 2):
+        rows = [_at(one, one.seen_at + timedelta(days=when)) for one in after]
+        judged = list(judge(rows, shelf.known(), market, all_currencies()))
+        shelf.record(judged)
         for one in judged:
-            if one.provider != "azure" or one.gpu != "Instinct MI300X" or one.gpu_count != 8:
-                continue
-            old = self._before.get(one.id)
-            if old is not None and one.usd_per_hour < Decimal("0.7") * old:
-                self._waits[one.id] = self._waits.get(one.id, 0) + 1
-                if one.verdict is Verdict.VERIFIED:
-                    self._done.setdefault(one.id, self._waits[one.id])
-            elif old is None:
-                self._before[one.id] = one.usd_per_hour
-
-    def figures(self) -> dict[str, object]:
-        return {
-            "Azure MI300X prices cut by 46 percent": len(self._waits),
-            "of them verified within two runs": sum(runs <= 2 for runs in self._done.values()),
-        }
+            if one.gpu == gpu and one.usd_per_hour < Decimal("0.7") * was.get(one.id, Decimal(0)):
+                counts[f"moved {when}", "rows"] += 1
+                counts[f"moved {when}", "verified"] += one.verdict is Verdict.VERIFIED
+    return ended(counts, "moved")
 
 
 def reserved_again(folder: Path, age: timedelta = timedelta(days=60)) -> dict[str, object]:

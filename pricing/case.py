@@ -1,10 +1,11 @@
 """What the rules look at beside an offer: what is known, and the other offers of the run."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
+from typing import NamedTuple
 
 from planner.rates import Tier
 from pricing.limits import (
@@ -34,6 +35,13 @@ class Confirmation(IntEnum):
     ONCE = 3  # or in one earlier, independent run
 
 
+class Book(NamedTuple):
+    """All asks for one GPU in an answer."""
+
+    middle: float  # of one GPU's hour [USD/h]
+    asks: int
+
+
 @dataclass(slots=True, kw_only=True)
 class Case:
     """Everything that the rules look at beside the offer: what is known, and the other offers of the run."""
@@ -51,7 +59,7 @@ class Case:
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once
     old_page: str | None = None  # what is known of the page, where it was served before
-    books: Mapping[tuple[object, ...], Sequence[float]] = field(default_factory=dict)  # asks per GPU [USD/h]
+    books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
 
     def level(self, offer: Offer) -> Level | None:
         """Return the market level of the offer's GPU."""

@@ -4,7 +4,6 @@ The named rules by which a price is believed or not, each with a reason that a p
 Every rule, its threshold and a worked example: docs/verification.md.
 """
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -287,15 +286,15 @@ def jump(offer: Offer, case: Case) -> str | None:
 
 def in_its_book(offer: Offer, case: Case) -> str | None:
     """An ask is near the middle of all asks for this GPU in the same answer."""
-    asks = case.books.get(book_key(offer), ())
-    if not case.is_ask(offer) or len(asks) < BOOK_ASKS:
+    book = case.books.get(book_key(offer))
+    if book is None or book.asks < BOOK_ASKS or not case.is_ask(offer):
         return None
-    factor = usd_per_whole_gpu(offer) / statistics.median(asks)
+    factor = usd_per_whole_gpu(offer) / book.middle
     if BOOK_LOW <= factor <= BOOK_HIGH:
         return None
-    middle = dollars(statistics.median(asks))
+    middle = dollars(book.middle)
     return (
-        f"{_times(factor)} the {middle} USD per GPU-hour in the middle of {len(asks)} asks: nobody pays that"
+        f"{_times(factor)} the {middle} USD per GPU-hour in the middle of {book.asks} asks: nobody pays that"
     )
 
 

@@ -4,13 +4,14 @@ Whether a price can be believed: the rules of `pricing.rules` over all offers of
 Pure: the same code runs in production, in tests and in benchmarks.
 """
 
+import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from planner.rates import Tier
-from pricing.case import Case, Confirmation, book_key, instance_key, machine_key, name_key, told_key
+from pricing.case import Book, Case, Confirmation, book_key, instance_key, machine_key, name_key, told_key
 from pricing.market import Market, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
@@ -139,5 +140,5 @@ def _case(
         returned=together.returned(),
         moved=together.moved_at_once(),
         old_page=old_page,
-        books=books,
+        books={key: Book(statistics.median(asks), len(asks)) for key, asks in books.items()},
     )

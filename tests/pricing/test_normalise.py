@@ -1,6 +1,7 @@
 """Names of providers: each decides about money, so none is guessed."""
 
 import csv
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -8,16 +9,20 @@ from typing import Any
 
 import pytest
 
-from planner.currencies import FxRate, usd_per_unit
+from planner.currencies import FxRate, all_currencies, usd_per_unit
 from planner.gpus import DeviceClass, all_gpus, gpu_aliases
 from pricing.columns import to_micros
 from pricing.errors import NormaliseError
+from pricing.gather import read
 from pricing.naming import identify
 from pricing.normalise import normalise
 from pricing.offer import Offer, RawOffer, Tier, Verdict
+from pricing.provider import Page
+from pricing.registry import find_provider
 
 SEEN = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 URL = "https://acme.example/pricing"
+PAYLOADS = Path(__file__).parent / "payloads"
 
 
 def raw(**changes: Any) -> RawOffer:
@@ -255,6 +260,38 @@ def test_an_unknown_gpu_keeps_what_was_said() -> None:
     found = offer(gpu="Zeus 9", memory_gb_per_gpu=77.0, form="OAM")
     assert (found.gpu, found.gpu_raw, found.memory_gb_per_gpu, found.form) == (None, "Zeus 9", 77.0, "OAM")
     assert found.reasons == ("unknown GPU 'Zeus 9'",)
+
+
+def offered(provider: str) -> dict[str, str | None]:
+    """The device of each name in a provider's recorded answer."""
+    folder = PAYLOADS / provider
+    pages = {
+        key: Page(key=key, url=page["url"], body=(folder / page["file"]).read_bytes())
+        for key, page in json.loads((folder / "meta.json").read_text())["pages"].items()
+    }
+    found = read(find_provider(provider), pages, seen_at=SEEN, fx=all_currencies())
+    return {one.gpu_raw: one.gpu for one in found.offers}
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "gpu"),
+    [
+        ("nebius", "NVIDIA HGX H100", "H100 SXM"),  # a board for eight modules
+        ("nebius", "NVIDIA HGX H200", "H200 SXM"),
+        ("cudo", "nvidia-a100-pcie", "A100 80GB PCIe"),
+        # These state a memory at most: no answer, page or document of the provider names the form.
+        ("cudo", "nvidia-h100", None),
+        ("ovhcloud", "H100", None),
+        ("ovhcloud", "A100", None),
+        ("jarvislabs", "H100", None),
+        ("jarvislabs", "A100-80GB", None),
+        ("nebius", "NVIDIA RTX PRO 6000", None),
+    ],
+)
+def test_a_bare_name_is_a_device_only_where_the_provider_says_which(
+    provider: str, name: str, gpu: str | None
+) -> None:
+    assert offered(provider)[name] == gpu
 
 
 @pytest.mark.parametrize(
