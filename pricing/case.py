@@ -58,6 +58,7 @@ class Case:
     exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once
+    scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
     old_page: str | None = None  # what is known of the page, where it was served before
     books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
 

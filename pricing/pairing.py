@@ -1,12 +1,13 @@
 """What the changed prices of a run say together: names out of step, an old page, a whole list that moved."""
 
+import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from pricing.limits import LATELY, MASS_ROWS, MASS_SHARE, RETURNED_SHARE
+from pricing.limits import FX_SHARE, LATELY, MASS_ROWS, MASS_SHARE, RETURNED_SHARE
 from pricing.offer import Offer
 from pricing.recall import Memory, is_same
 from pricing.regions import region_key
@@ -93,6 +94,15 @@ class Together:
         if self._own < MASS_ROWS or moved <= MASS_SHARE * self._own:
             return None
         return moved, self._own
+
+    def by_one_factor(self) -> tuple[int, int, float] | None:
+        """Return how many prices moved by one factor, of how many, and that, where most did; else None."""
+        factors = [float(one.offer.usd_per_hour) / one.before for one in self.changes if one.is_own]
+        if self._own < MASS_ROWS or not factors:
+            return None
+        middle = statistics.median(factors)
+        moved = sum(is_same(factor, middle, FX_SHARE) for factor in factors)
+        return (moved, self._own, middle) if moved > MASS_SHARE * self._own else None
 
 
 def is_price(offer: Offer) -> bool:

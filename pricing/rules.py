@@ -315,6 +315,16 @@ def mass_move(offer: Offer, case: Case) -> str | None:
     return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
 
 
+def one_factor(offer: Offer, case: Case) -> str | None:
+    """Hosts set their prices one by one: what moves all of them by one factor is not the market."""
+    if case.scaled is None or not case.is_ask(offer):
+        return None
+    moved, known, factor = case.scaled
+    return (
+        f"{moved} of {known} known asks moved by one factor, {_times(factor)}: another unit, currency or tax?"
+    )
+
+
 def outdated(offer: Offer, case: Case) -> str | None:
     """An old price below a newer one of the same GPUs may come from a page that nobody updates."""
     if case.kind is not ProviderClass.NEOCLOUD:  # books and sixty regions move apart all the time
@@ -388,6 +398,7 @@ RULES: Sequence[Rule] = (
     Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
     Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
     Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
+    Rule("one-factor", Verdict.QUARANTINED, one_factor, Confirmation.LONG),
     Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
     Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.LONG),
     Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),

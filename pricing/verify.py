@@ -139,6 +139,7 @@ def _case(
         exchanged=together.mispaired(),
         returned=together.returned(),
         moved=together.moved_at_once(),
+        scaled=together.by_one_factor(),
         old_page=old_page,
         books={key: Book(statistics.median(asks), len(asks)) for key, asks in books.items()},
     )

@@ -623,8 +623,31 @@ def test_a_short_list_or_a_book_may_move_as_a_whole() -> None:
         Verdict.VERIFIED
     }
     asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]
-    moved = [replace(row, usd_per_hour=row.usd_per_hour * Decimal("1.2")) for row in asks]
+    factors = ("1.2", "1.1", "0.9", "1.2", "1.3")
+    moved = [
+        replace(row, usd_per_hour=row.usd_per_hour * Decimal(by))
+        for row, by in zip(asks, factors, strict=True)
+    ]
     assert {one.verdict for one in judge(moved, [known_as(ask) for ask in asks])} == {Verdict.VERIFIED}
+
+
+@pytest.mark.parametrize("factor", ["1.19", "0.5", "0.8", "1.5"])
+def test_asks_that_all_move_by_one_factor_wait_for_days_and_the_new_one_with_them(factor: str) -> None:
+    """A tax, a currency or a unit: hosts set their prices one by one."""
+    asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]
+    remembered = [known_as(ask, days_ago=10) for ask in asks]
+    scaled = [replace(row, usd_per_hour=row.usd_per_hour * Decimal(factor)) for row in asks]
+    new = offer("3.00", provider="bazaar", instance_type="h100 9", region="region 9")
+    found = judge([*scaled, new], remembered)
+    assert {one.verdict for one in found} == {Verdict.QUARANTINED}
+    assert found[5].reasons == (
+        f"5 of 5 known asks moved by one factor, {float(factor):.2f} times: another unit, currency or tax?",
+    )
+    for nights, expected in ((1, False), (3, True)):
+        later = judge([*scaled, new], [*remembered, *again([*scaled, new], nights)])
+        assert all((one.verdict is Verdict.VERIFIED) is expected for one in later), nights
+    half = judge([*scaled[:2], *asks[2:]], remembered)
+    assert [one.verdict for one in half[2:]] == [Verdict.VERIFIED] * 3
 
 
 def test_a_page_of_then_is_noticed_by_the_prices_that_went_back() -> None:
