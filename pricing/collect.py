@@ -175,7 +175,8 @@ def why_unverified(offers: Sequence[Offer]) -> str | None:
     rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
     if 2 * sum(is_first_sight(offer) for offer in offers) > len(offers):
         return None
-    why, number = Counter(offer.reasons[0] for offer in offers if offer.reasons).most_common(1)[0]
+    # Not the first reason of each alone: a move states figures of its own, and only another is common to all.
+    why, number = Counter(reason for offer in offers for reason in offer.reasons).most_common(1)[0]
     return (
         f"none of {len(offers)} prices could be verified ({rejected} rejected), so earlier ones stand; "
         f"of {number}: {why}"

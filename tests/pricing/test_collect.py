@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pricing.addresses import without_secrets
-from pricing.collect import RunReport, refresh, source_names
+from pricing.collect import RunReport, refresh, source_names, why_unverified
 from pricing.errors import ParseError, UnknownProvider
 from pricing.http import Client
 from pricing.memory import RunStatus
@@ -17,6 +17,7 @@ from pricing.replay import ReplayError, replay
 from pricing.settings import Settings
 from pricing.store import Store
 from tests.conftest import ROOT
+from tests.pricing.known import offer
 from tests.pricing.loopback import LoopbackServer
 
 RECORDINGS = ROOT / "tests" / "pricing" / "payloads"
@@ -156,6 +157,23 @@ def test_a_great_move_waits_and_the_last_verified_one_stays(
     note = next(r.note for r in market.rates(later, provider="runpod") if r.tier == "secure")
     assert note is not None
     assert "9.9" in note
+
+
+def test_a_run_that_verifies_nothing_says_what_most_of_its_prices_wait_for() -> None:
+    """Two new prices have the same words; five that doubled have each their own, and one in common."""
+    new = [offer("0.13", reasons=("first community price",), verdict=Verdict.QUARANTINED)] * 2
+    moved = [
+        offer(
+            price,
+            reasons=(f"2.00 times {price} USD", "5 of 5 prices moved at once"),
+            verdict=Verdict.QUARANTINED,
+        )
+        for price in ("2", "3", "4", "5", "6")
+    ]
+    assert why_unverified([*new, *moved]) == (
+        "none of 7 prices could be verified (0 rejected), so earlier ones stand; "
+        "of 5: 5 of 5 prices moved at once"
+    )
 
 
 def test_a_fault_in_a_module_is_a_failure_of_that_provider(
