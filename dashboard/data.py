@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
 METHODOLOGY = "methodology.md"
+UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
 RECOMMENDED = {
     "best_single_gpu": "Best single GPU",
     "best_multi_gpu": "Best with several GPUs",
@@ -545,7 +546,7 @@ def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
         "provider": offer.provider,
         "tier": str(offer.tier),
         "region": offer.region,
-        "status": str(status) if status else str(offer.verdict),
+        "status": str(status) if status else UNCLEAR,
         "seen_at": offer.seen_at,
         "source": address_of(offer.source_url),
         "gpu_count": offer.gpu_count,

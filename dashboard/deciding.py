@@ -18,7 +18,7 @@ def held_back() -> None:
         st.info("Verification holds nothing back.")
         return
     st.markdown(
-        "These prices were fetched and stay out of every plan until a later run or a person confirms them."
+        "These prices, fetched or bundled, stay out of every plan until a later run or a person confirms them."
     )
     parts.table(
         [
@@ -64,7 +64,13 @@ def _decide(offers: Sequence[StoredOffer]) -> None:
         for offer in offers
     }
     with st.form("decide", clear_on_submit=True):
-        chosen = st.multiselect("Prices to decide on", list(names), key="decide_on", placeholder="choose")
+        chosen = st.multiselect(
+            "Prices to decide on",
+            list(names),
+            key="decide_on",
+            placeholder="choose",
+            select_all=False,  # one reason is not true of all: each price is looked at by itself
+        )
         reason = st.text_input("Why", key="decide_why", max_chars=500, placeholder="seen on the page today")
         by = st.text_input("Your name", key="decide_by", max_chars=60, placeholder="kept with the decision")
         with st.container(horizontal=True):

@@ -100,7 +100,7 @@ def _columns(everything: bool) -> dict[str, Any]:
         "provider": text("provider", width=110),
         "tier": text("tier", width=100),
         "region": text("region", width=130),
-        "status": text("status", width=80),
+        "status": text("status", width=95),
         "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm", width=140),
         "source": parts.source_column(),
         "gpu_count": number("GPUs", format="%d"),

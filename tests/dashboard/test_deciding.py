@@ -65,6 +65,10 @@ def test_a_decision_is_in_force_at_once_and_kept_with_time_name_and_reason(stale
     assert str(at).startswith("2026-11-30")
 
 
+def test_no_entry_chooses_all_prices_for_one_reason(stale_database):
+    assert not opened("market").multiselect(key="decide_on").proto.select_all
+
+
 def test_a_decision_without_a_reason_is_not_taken(stale_database):
     test = opened("market")
     test.multiselect(key="decide_on").set_value([test.multiselect(key="decide_on").options[0]])

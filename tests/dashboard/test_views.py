@@ -211,6 +211,16 @@ def test_the_market_counts_what_it_hides(database):
     assert list(shown["usd_per_gpu_hour"]) == sorted(shown["usd_per_gpu_hour"])
 
 
+def test_the_market_calls_quarantined_only_what_is_held_back(database):
+    test = opened("market")
+    test.checkbox(key="show_unranked").set_value(True).run()
+    shown = test.dataframe[0].value
+    unclear = shown[shown["status"] == data.UNCLEAR]
+    assert unclear["why_not"].str.startswith("ambiguous GPU name").all()
+    assert f"{len(unclear):,} {data.UNCLEAR}" in texts(test)
+    assert "quarantined" not in texts(test)
+
+
 def test_an_empty_market_names_the_command_that_fills_it(empty_database):
     test = opened("market")
     assert test.subheader[0].value == "No prices yet."
