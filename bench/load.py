@@ -30,6 +30,8 @@ SESSIONS = int(os.environ.get("LOAD_SESSIONS", "50"))
 SECONDS = float(os.environ.get("LOAD_SECONDS", "120"))
 THINKING_S = (4.0, 8.0)  # between an answer and the next change
 ANSWER_WITHIN_S = 60.0
+# Of one session without a pause: those that fill the caches, and those over which the memory must stay flat.
+WARMING, STEADY = 200, int(os.environ.get("LOAD_STEADY", "1000"))
 MODELS = ("qwen3-8b", "qwen3-32b", "gpt-oss-120b", "glm-4.5-air", "qwen3-coder-480b-a35b")
 
 
@@ -102,17 +104,19 @@ class Session:
 
     async def use(self, until: float) -> None:
         """Change inputs until the time is over."""
-        hours = 4.0
         while time.perf_counter() < until:
             await asyncio.sleep(self.random.uniform(*THINKING_S))
-            if self.random.random() < 0.2:
-                verdict_s, answer_s = await self.ask("Model", self.random.choice(MODELS))
-            else:
-                hours = round(self.random.uniform(0.5, 23.5), 1)
-                shown = f"{hours:g} h a day"
-                verdict_s, answer_s = await self.ask("Hours a day [h]", hours, shown)
-                self.counts.verdict_s.append(verdict_s)
-            self.counts.answer_s.append(answer_s)
+            await self.change()
+
+    async def change(self) -> None:
+        """Move the hours, or now and then take another model."""
+        if self.random.random() < 0.2:
+            _, answer_s = await self.ask("Model", self.random.choice(MODELS))
+        else:
+            hours = round(self.random.uniform(0.5, 23.5), 1)
+            verdict_s, answer_s = await self.ask("Hours a day [h]", hours, f"{hours:g} h a day")
+            self.counts.verdict_s.append(verdict_s)
+        self.counts.answer_s.append(answer_s)
 
 
 async def one(url: str, counts: Counts, seed: int, until: float) -> None:
@@ -130,37 +134,57 @@ async def one(url: str, counts: Counts, seed: int, until: float) -> None:
 
 async def crowd(url: str, pid: int) -> dict[str, float]:
     """Let all sessions live, and watch the server's memory."""
-    counts = Counts()
+    crowded = Counts()
     address = url.replace("http", "ws", 1) + "/_stcore/stream"
-    await one(address, counts, 0, 0.0)  # what everybody shares is loaded by the first one
+    await one(address, Counts(), 0, 0.0)  # what everybody shares is loaded by the first one
     alone_mib = resident_mib(pid)
-    until = time.perf_counter() + SECONDS
-    people = asyncio.gather(*(one(address, counts, seed, until) for seed in range(1, SESSIONS + 1)))
-    await asyncio.sleep(SECONDS / 2)
-    halfway_mib, halfway = resident_mib(pid), len(counts.answer_s)
-    await asyncio.sleep(max(0.0, until - time.perf_counter()))
+    until, cpu = time.perf_counter() + SECONDS, cpu_seconds(pid)
+    people = asyncio.gather(*(one(address, crowded, seed, until) for seed in range(1, SESSIONS + 1)))
+    await asyncio.sleep(SECONDS)
     end_mib = resident_mib(pid)
     await people
-    answers, verdicts = sorted(counts.answer_s), sorted(counts.verdict_s)
-    for error in counts.errors[:5]:
+    cpu = cpu_seconds(pid) - cpu
+    growth_mib = await steady(address, crowded.errors, pid)
+    answers, verdicts = sorted(crowded.answer_s), sorted(crowded.verdict_s)
+    for error in crowded.errors[:5]:
         print(error, file=sys.stderr)
     return {
         "sessions": SESSIONS,
         "seconds": SECONDS,
         "interactions": len(answers),
-        "errors": len(counts.errors),
-        "first_page_median_s": median(counts.first_s),
+        "errors": len(crowded.errors),
+        "first_page_median_s": median(crowded.first_s),
         "verdict_median_s": median(verdicts),
         "verdict_p95_s": verdicts[int(0.95 * (len(verdicts) - 1))],
         "whole_page_median_s": median(answers),
         "whole_page_p95_s": answers[int(0.95 * (len(answers) - 1))],
+        "server_cpu_for_each_page_s": cpu / max(1, len(answers) + SESSIONS),
         "memory_one_session_mib": alone_mib,
         "memory_end_mib": end_mib,
         "memory_for_each_session_mib": (end_mib - alone_mib) / SESSIONS,
-        "memory_growth_for_1000_interactions_mib": (end_mib - halfway_mib)
-        / max(1, len(answers) - halfway)
-        * 1000.0,
+        "steady_interactions": STEADY,
+        "memory_growth_in_them_mib": growth_mib,
     }
+
+
+async def steady(url: str, errors: list[str], pid: int) -> float:
+    """Change inputs in one session without a pause; return by how much the server's memory grew. [MiB]"""
+    counts = Counts(errors=errors)
+    async with connect(url, subprotocols=["streamlit"], max_size=None) as connection:  # type: ignore[list-item]
+        session = Session(connection, counts, 1)
+        await session.ask()
+        for _ in range(WARMING):
+            await session.change()
+        before = resident_mib(pid)
+        for _ in range(STEADY):
+            await session.change()
+        return resident_mib(pid) - before
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time that a process has used. [s]"""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mib(pid: int) -> float:

@@ -4,6 +4,7 @@ Charts as Altair objects, made from plain records: nothing here reads a database
 Each has direct labels, dash as well as colour, and a sentence for those who cannot see it (`Drawing.alt`).
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ schemapi.disable_debug_mode()
 # Okabe and Ito (2008), "Color Universal Design": told apart by all kinds of colour vision. Yellow and black
 # are left out: they vanish on one of the two themes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLUE_ON_DARK = "#3D9BDC"  # the first of them is too dark there for words: 3.5:1; this one is 5.7:1
+TEXT_COLOURS = ("#31333f", "#e6e6e6")  # on light and on dark, both above 10:1
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (10, 4), (1, 3))
 GREY = "#7f7f7f"
 TEXT_SIZE = 13
@@ -80,7 +83,7 @@ class Drawing:
     key: str | None = None
     rows: Sequence[Mapping[str, object]] = ()  # the figures behind it
 
-    def to_spec(self, text_colour: str) -> dict[str, Any]:
+    def to_spec(self, *, is_dark: bool) -> dict[str, Any]:
         """
         Return the chart as the browser draws it, words in the colour of the page's text.
 
@@ -88,17 +91,15 @@ class Drawing:
         that takes longer than all the rest, and the tests do it.
 
         Args:
-            text_colour: As in CSS.
+            is_dark: Whether the page is dark.
         """
         spec: dict[str, Any] = self.chart.to_dict(validate=False)
-        axis = {
-            "labelColor": text_colour,
-            "titleColor": text_colour,
-            "labelFontSize": 12,
-            "titleFontSize": 13,
-        }
-        legend = {"labelColor": text_colour, "labelFontSize": 12}
-        return spec | {"config": {"axis": axis, "legend": legend, "text": {"color": text_colour}}}
+        if is_dark:
+            spec = json.loads(json.dumps(spec).replace(COLOURS[0], BLUE_ON_DARK))
+        text = TEXT_COLOURS[is_dark]
+        axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
+        legend = {"labelColor": text, "labelFontSize": 12}
+        return spec | {"config": {"axis": axis, "legend": legend, "text": {"color": text}}}
 
 
 def crossing(found: Crossing, money: Money) -> Drawing | None:

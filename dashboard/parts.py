@@ -32,7 +32,6 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
 # Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
 SHADES = ("#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee")
-_TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +211,8 @@ def is_safe_address(address: str) -> bool:
 
 def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
     """Show a chart, with its figures folded below it."""
-    text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
-    st.vega_lite_chart(spec=drawing.to_spec(text), width="stretch", alt=drawing.alt, key=key)
+    spec = drawing.to_spec(is_dark=st.context.theme.type == "dark")
+    st.vega_lite_chart(spec=spec, width="stretch", alt=drawing.alt, key=key)
     if rows:
         with st.expander("The figures as a table"):
             table(rows, alt=drawing.alt)

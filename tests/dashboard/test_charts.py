@@ -45,9 +45,11 @@ def drawn(drawing: charts.Drawing) -> list[dict[str, object]]:
 
 def test_words_take_the_colour_of_the_page_and_the_chart_is_what_the_schema_allows():
     drawing = charts.crossing(CROSSING, Money())
-    spec = drawing.to_spec("#123456")
-    assert spec["config"]["axis"]["labelColor"] == "#123456"
-    assert spec["config"]["text"] == {"color": "#123456"}
+    dark, spec = drawing.to_spec(is_dark=True), drawing.to_spec(is_dark=False)
+    assert dark["config"]["axis"]["labelColor"] == "#e6e6e6"
+    assert spec["config"]["text"] == {"color": "#31333f"}
+    assert "#0072B2" in str(spec)
+    assert "#0072B2" not in str(dark)
     checked = drawing.chart.to_dict(validate=True)
     assert {key: spec[key] for key in ("layer", "height")} == {
         key: checked[key] for key in ("layer", "height")
