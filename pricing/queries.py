@@ -158,12 +158,13 @@ def offers(
 
 def known_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
     """
-    Yield what verification compares with: each series' latest verified prices, and those that wait or waited.
+    Yield what verification compares with: each series' latest verified price, and the one that waits.
 
-    A provider's own ones only: what witnesses say of it comes from `witness_prices`.
+    Of one provider also earlier verified prices and those that waited. Its own only: what witnesses say of it
+    comes from `witness_prices`.
     """
     where = Where().add("s.witness IS NULL AND p.origin <> 'history'").one_of("s.collector", provider)
-    yield from _known(connection, where)
+    yield from _known(connection, where, is_deep=provider is not None)
 
 
 def witness_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
@@ -171,16 +172,17 @@ def witness_prices(connection: Connection, provider: str | None) -> Iterator[Kno
     yield from _known(connection, Where().add("s.witness IS NOT NULL").one_of("s.provider", provider))
 
 
-def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
+def _known(connection: Connection, where: Where, *, is_deep: bool = False) -> Iterator[KnownPrice]:
     ranked = (
         f"SELECT {_OFFER}, s.offer_id, row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
         f"ORDER BY p.first_seen_at DESC, p.id DESC) AS place {FROM} {where}"
     )
-    latest = (
-        "closed_at IS NULL OR (place = 1 AND verdict = 'verified') "
-        f"OR (place <= {EARLIER_KEPT} AND verdict = 'verified' AND origin = 'refresh') "
-        f"OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
-    )
+    latest = "closed_at IS NULL OR (place = 1 AND verdict = 'verified')"
+    if is_deep:
+        latest += (
+            f" OR (place <= {EARLIER_KEPT} AND verdict = 'verified' AND origin = 'refresh')"
+            f" OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
+        )
     for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):
         yield KnownPrice(
             provider=row.provider,

@@ -10,18 +10,22 @@ from typing import Any
 
 import pytest
 
-from pricing.collect import ProviderReport, RunReport, refresh
+from planner.currencies import all_currencies
+from pricing.collect import ProviderReport, RunReport, judge, refresh
 from pricing.errors import FetchError, ParseError, PricingError, StoreError, UnknownProvider
 from pricing.gather import fetch_pages
 from pricing.http import Client
+from pricing.market import Market
 from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer, Tier, Verdict
 from pricing.provider import Keys, Page, Provider, Request
-from pricing.registry import providers
+from pricing.registry import kinds, providers
 from pricing.replay import replay
 from pricing.settings import Settings
 from pricing.store import Store
 from tests.pricing.loopback import PAYLOADS, Handler, LoopbackServer
+from tests.pricing.samples import offer as sample
+from tests.pricing.samples import run as run_of
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -375,6 +379,25 @@ def test_a_great_move_waits_while_the_last_price_stands(bench: Bench) -> None:
     report = part(bench.run("vultr", now=NOW + 2 * DAY), "vultr")
     assert (report.verified, report.quarantined) == (1, 0)
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("13")
+
+
+@pytest.mark.parametrize("provider", ["vastai", "runpod"])
+def test_what_doubles_and_moves_on_is_verified_on_the_fourth_night_on_a_book_only(
+    bench: Bench, provider: str
+) -> None:
+    def night(number: int, usd: str) -> str:
+        one = sample(usd, provider=provider, at=NOW + number * DAY, tier=Tier.SPOT, region=None)
+        known = bench.store.known_prices(provider)
+        market = Market(bench.store.known_prices(), kinds())
+        (judged,) = judge([one], known, market, all_currencies())
+        bench.store.record(run_of(judged, provider=provider))
+        return str(judged.verdict)
+
+    first = [night(n, "1.40") for n in range(4)]
+    assert first[-1] == "verified"
+    later = [night(4 + n, usd) for n, usd in enumerate(["2.80", "2.95", "2.85", "3.00", "3.05"])]
+    expected = ["quarantined"] * 3 + ["verified"] * 2 if provider == "vastai" else ["quarantined"] * 5
+    assert later == expected
 
 
 def test_a_page_of_sixty_days_ago_changes_nothing(bench: Bench) -> None:
