@@ -40,6 +40,8 @@ LISTED = {
     "provider": "; `breakeven providers` lists them",
     "assumption": "; `breakeven plan --assumptions` lists them",
     "offer": "; `breakeven prices rejected` lists those that can be decided",
+    "currency": "; give an ISO 4217 code such as EUR",
+    "electricity region": "; give a code such as DE or US-CA:commercial",
 }
 INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"

@@ -50,6 +50,11 @@ def test_unknown_model_names_close_matches(cli, command):
     [
         (("size", "zzzzzz", "--gpu", "H100 SXM"), "unknown model 'zzzzzz'; `breakeven models` lists them"),
         (("size", MODEL, "--gpu", "zzzzzz"), "unknown GPU 'zzzzzz'; `breakeven gpus` lists them"),
+        (("plan", MODEL, "--currency", "XXX"), "unknown currency 'XXX'; give an ISO 4217 code such as EUR"),
+        (
+            ("plan", MODEL, "--electricity-region", "QQQQ"),
+            "unknown electricity region 'QQQQ'; give a code such as DE or US-CA:commercial",
+        ),
         (("prices", "accept", "000000", "--reason", "x"), "`breakeven prices rejected` lists those"),
     ],
 )
