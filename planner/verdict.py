@@ -203,7 +203,7 @@ def _buy(option: Option, found: Ways) -> str:
         return lead if found.rental is None else f"{lead}, against {_month(found.rental, found)} to rent"
     lead = f"Buy {times_text(option)} for {found.money.text(option.purchase_usd or 0.0)}: {month} {use}"
     if found.rental is None:
-        return f"{lead}; nothing to rent serves it"
+        return f"{lead}; no rental that serves it has a price that counts"
     basis, months = option.basis, option.break_even_months
     if not isinstance(basis, BuyBasis):
         return lead

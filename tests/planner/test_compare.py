@@ -142,6 +142,14 @@ def test_machine_that_does_not_hold_the_model_is_an_answer() -> None:
     assert any("about 4 of 80 GB would be needed" in entry.why for entry in found.excluded)
 
 
+def test_a_market_of_old_prices_only_does_not_say_that_nothing_serves_it() -> None:
+    """Two B200 hold the model; what is missing is a price of this fortnight."""
+    found = plan_of([rate(age_hours=20 * 24.0)], provider=["runpod"])
+    assert found.rental is None
+    assert any(entry.why == "seen more than 14 days ago" for entry in found.excluded)
+    assert "no rental that serves it has a price that counts" in found.verdict
+
+
 def test_empty_market_is_an_answer() -> None:
     found = plan_of([])
     assert found.rental is None
