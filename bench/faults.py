@@ -40,8 +40,8 @@ NOW = datetime(2026, 11, 30, 3, 7, tzinfo=UTC)
 DAY = timedelta(days=1)
 # One row in this many of each provider is made wrong, and never all of a page.
 ONE_IN = 20
-# Each kind of fault is put in this often, at other random rows.
-ROUNDS = 4
+# Each kind of fault is put into a short page this often, at other random rows each time; into a long one once.
+ROUNDS, LONG_PAGE = 4, 400
 SAME_SHARE = 0.02
 RATES = all_currencies()
 RECORDINGS = ROOT / "tests" / "pricing" / "payloads"
@@ -218,7 +218,7 @@ def injected(
                 continue
             trial = Trial(known[provider], market, rows)
             choice = random.Random(f"{kind} {provider}")
-            for _ in range(1 if fault is shifted else ROUNDS):
+            for _ in range(1 if fault is shifted or len(rows) > LONG_PAGE else ROUNDS):
                 wrong = fault(rows, choice)
                 bad = [place for place, row in wrong.items() if is_wrong(row, rows[place])]
                 for when, found in enumerate(trial.after_two_runs(wrong), start=1):

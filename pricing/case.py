@@ -27,9 +27,10 @@ from pricing.regions import is_same_place, region_key
 
 
 class Confirmation(IntEnum):
-    """What shows that the world changed and not our reading, beside a person's word."""
+    """What shows that the world changed and not our reading."""
 
-    PERSON = 0  # nothing else
+    NOTHING = -1  # a person neither
+    PERSON = 0  # only a person's word, which serves for all that follow too
     WITNESS = 1  # a catalogue of others agrees
     LONG = 2  # or the price was seen in several earlier runs over days
     ONCE = 3  # or in one earlier, independent run
@@ -90,6 +91,11 @@ class Case:
         """Whether this very offer was verified at this price before."""
         known = self.memory.at_level(offer, 1) if offer.gpu else None
         return known is not None and is_same(offer.usd_per_hour, known.usd_per_hour)
+
+    def is_accepted(self, offer: Offer) -> bool:
+        """Whether a person accepted this very offer at this price."""
+        known = self.memory.accepted(offer)
+        return known is not None and is_same(offer.usd_per_hour, known)
 
     def confirmed(self, offer: Offer) -> Confirmation | None:
         """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""

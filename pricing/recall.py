@@ -19,6 +19,9 @@ INDEPENDENT_AFTER = timedelta(hours=1)
 # Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
 SAME_SHARE = 0.02
 
+# How the reason begins that a person's word leaves on a price.
+ACCEPTED = "accepted by "
+
 Key = tuple[object, ...]
 
 
@@ -71,6 +74,7 @@ class Memory:
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
         self._earlier: dict[Key, set[Decimal]] = defaultdict(set)
+        self._accepted: dict[Key, KnownPrice] = {}
         self._middles: dict[Key, tuple[float, datetime]] = {}
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
@@ -90,6 +94,9 @@ class Memory:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
         self._earlier[own].add(price.usd_per_hour)
+        is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
+        if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
+            self._accepted[own] = price
         for number, (_, key_of) in enumerate(_LEVELS, start=1):
             of_level = self._verified[(number, *_device(price), *key_of(price))]
             if own not in of_level or _is_newer(price, of_level[own]):
@@ -146,6 +153,11 @@ class Memory:
     def _last_verified(self, offer: Offer) -> datetime | None:
         own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
         return max((price.last_seen_at for price in own.values()), default=None)
+
+    def accepted(self, offer: Offer) -> Decimal | None:
+        """Return the last price of this very offer that a person accepted. [USD/h]"""
+        price = self._accepted.get(_series(offer))
+        return None if price is None else price.usd_per_hour
 
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""

@@ -381,9 +381,23 @@ def why_implausible(
 
 
 RULES: Sequence[Rule] = (
-    Rule("price", Verdict.REJECTED, price_is_positive, is_final=True, yields_to_own_price=False),
+    Rule(
+        "price",
+        Verdict.REJECTED,
+        price_is_positive,
+        Confirmation.NOTHING,
+        is_final=True,
+        yields_to_own_price=False,
+    ),
     Rule("hard-limits", Verdict.REJECTED, hard_limits, is_final=True),
-    Rule("identity", Verdict.QUARANTINED, identity, is_final=True, yields_to_own_price=False),
+    Rule(
+        "identity",
+        Verdict.QUARANTINED,
+        identity,
+        Confirmation.NOTHING,
+        is_final=True,
+        yields_to_own_price=False,
+    ),
     Rule("absurd", Verdict.REJECTED, absurd, is_final=True),
     Rule("band", Verdict.QUARANTINED, band),
     Rule("any-class", Verdict.QUARANTINED, any_class, Confirmation.LONG),

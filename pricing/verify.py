@@ -36,8 +36,7 @@ def verify(
     Return the offers of one run with their verdicts, in the same order.
 
     The verdict is the worst of all rules that an offer fails. A rule does not count where the very same price
-    was verified before, or, if it only asks for confirmation, where the price was seen in an earlier
-    independent run or a witness agrees.
+    was verified before, where the price has the confirmation that the rule asks for, or a person accepted it.
 
     Args:
         offers: All of one provider's run: they are compared with each other too.
@@ -64,29 +63,29 @@ _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band"
 
 
 def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
-    is_own_price: bool | None = None
-    confirmed: Confirmation | None = None
-    is_asked = False
     reasons: list[str] = []
     verdict = Verdict.VERIFIED
     for rule in rules:
         reason = rule.check(offer, case)
-        if reason is None:
+        if reason is None or _makes_up(rule, offer, case):
             continue
-        if rule.yields_to_own_price:
-            is_own_price = case.is_own_price(offer) if is_own_price is None else is_own_price
-            if is_own_price:
-                continue
-        if rule.confirmation is not Confirmation.PERSON:
-            if not is_asked:
-                confirmed, is_asked = case.confirmed(offer), True
-            if confirmed is not None and confirmed <= rule.confirmation:
-                continue
         reasons.append(reason)
         verdict = rule.verdict
         if rule.is_final:
             break
     return replace(offer, verdict=verdict, reasons=tuple(reasons))
+
+
+def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:
+    """Whether what is known of a price makes up for the rule that it fails."""
+    if rule.confirmation is Confirmation.NOTHING:
+        return False
+    if case.is_accepted(offer) or (rule.yields_to_own_price and case.is_own_price(offer)):
+        return True
+    if rule.confirmation is Confirmation.PERSON:
+        return False
+    confirmed = case.confirmed(offer)
+    return confirmed is not None and confirmed <= rule.confirmation
 
 
 def _case(

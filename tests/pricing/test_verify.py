@@ -190,6 +190,23 @@ def test_a_person_can() -> None:
     assert verdict(offer("0.50"), known("0.50"))[0] == Verdict.VERIFIED
 
 
+@pytest.mark.parametrize("price", ["0.50", "6.00", "250"])
+def test_what_a_person_accepted_stays_accepted_whatever_rule_it_breaks(price: str) -> None:
+    """Placeholder or not: community at 0.50 beside secure at 3.00; a leap; an absurd price."""
+    rows = [offer(price, tier=Tier.COMMUNITY), offer("3.00", tier=Tier.SECURE)]
+    before = [known("3.00", tier=tier, days_ago=9) for tier in (Tier.COMMUNITY, Tier.SECURE)]
+    assert judge(rows, [*MARKET, *before])[0].verdict is not Verdict.VERIFIED
+    word = known_as(rows[0], reasons=("a placeholder?", "accepted by kim on 2026-11-29: I rent it"))
+    assert judge(rows, [*MARKET, *before, word])[0].verdict is Verdict.VERIFIED
+    assert judge([offer("0.40", tier=Tier.COMMUNITY), rows[1]], [*MARKET, *before, word])[0].reasons
+
+
+def test_nobody_can_accept_what_is_no_price_or_no_device() -> None:
+    for row in (offer("0"), offer("3.00", gpu=None)):
+        word = known_as(row, reasons=("accepted by kim on 2026-11-29: why not",))
+        assert judge([row], [word])[0].verdict is not Verdict.VERIFIED
+
+
 def test_the_collection_is_not_leant_on_where_it_is_off_the_market() -> None:
     """RunPod's community H200 at 0.50 was a placeholder, and stands in such collections."""
     row = offer("0.50")
