@@ -1,6 +1,7 @@
 """How sources are asked: as their robots.txt wants it, and no faster than they document."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -192,18 +193,24 @@ def test_a_mirror_has_the_rules_under_its_own_path() -> None:
 
 def test_every_web_page_among_the_sources_is_declared_one() -> None:
     """A module that reads HTML asks for a page; one that reads an interface does not."""
+    import pricing.providers
     from pricing.provider import Keys
     from pricing.registry import providers
 
+    folder = Path(pricing.providers.__file__).parent
+    readers = {
+        path.stem.rstrip("_")
+        for path in folder.glob("*.py")
+        if "from pricing.html" in path.read_text("utf-8")
+    }
     pages = {
         name
         for name, provider in providers().items()
         if any(request.is_page for request in provider.requests(Keys()))
     }
-    assert pages == {
-        *("coreweave", "crusoe", "digitalocean", "hotaisle", "hyperstack"),
-        *("lambda", "nebius", "together", "verda"),
-    }
+    assert pages == readers
+    assert {"crusoe", "digitalocean", "lambda"} <= pages
+    assert not {"runpod", "vastai", "vultr"} & pages
 
 
 def test_a_hanging_robots_file_ends_at_the_deadline(server: LoopbackServer) -> None:
