@@ -168,12 +168,13 @@ def why_unverified(offers: Sequence[Offer]) -> str | None:
     Return why a run that brought offers and verified none has failed; None where it has not.
 
     Its offers are kept for review and to be confirmed, nothing is closed, earlier prices stand. Where most of
-    them are seen for the first time nothing can be verified yet: that is no failure.
+    those whose GPU is known are seen for the first time nothing can be verified yet: that is no failure.
     """
     if not offers or any(offer.verdict is Verdict.VERIFIED for offer in offers):
         return None
     rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
-    if 2 * sum(is_first_sight(offer) for offer in offers) > len(offers):
+    named = [offer for offer in offers if offer.gpu is not None]
+    if 2 * sum(is_first_sight(offer) for offer in named) > len(named):
         return None
     # Not the first reason of each alone: a move states figures of its own, and only another is common to all.
     why, number = Counter(reason for offer in offers for reason in offer.reasons).most_common(1)[0]

@@ -25,8 +25,8 @@ ELSEWHERE = re.compile(
     r"|(?<!aiconfigurator )\bissue \d"
     r"|\b(?:offers_snapshot|hardware|hardware_aliases|history_dev|fx_rates)\.csv\b"
 )
-# Tools that build the bundled files take them from such a collection, and say so.
-BUILDERS = {"tools/build_snapshot.py", "tools/build_history.py"}
+# Tools that build the bundled files, or replay all of it, take them from such a collection, and say so.
+BUILDERS = {"tools/build_snapshot.py", "tools/build_history.py", "bench/past.py"}
 DOCUMENTS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 
 
