@@ -328,15 +328,15 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
         legend=alt.Legend(title=None, orient="top", columns=4),
     )
     base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("from:T", title="seen"),
+        x=alt.X("from:T", title="seen", axis=alt.Axis(format="%Y-%m-%d", tickCount=8)),
         y=alt.Y("usd:Q", title="USD/GPU-h", scale=alt.Scale(zero=False)),
         color=colour,
         tooltip=[
             "provider:N",
             alt.Tooltip("what:N", title="offer"),
             alt.Tooltip("usd:Q", title="USD/GPU-h", format=".3f"),
-            alt.Tooltip("from:T", title="from"),
-            alt.Tooltip("to:T", title="to"),
+            alt.Tooltip("from:T", title="from", format="%Y-%m-%d"),
+            alt.Tooltip("to:T", title="to", format="%Y-%m-%d"),
         ],
     )
     shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
@@ -363,7 +363,8 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
         {
             "gpu": gpu,
             "usd": row["usd_per_gpu_hour"],
-            "text": f"{row['usd_per_gpu_hour']:.2f}  {row['provider']}, {row['tier']}",
+            "text": f"{row['usd_per_gpu_hour']:.2f}  {row['provider']}, {row['tier']}, "
+            f"{row['seen_at']:%Y-%m-%d}",
         }
         for gpu, row in cheapest.items()
     ]
@@ -379,6 +380,9 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
     return Drawing(
         chart=(bars + words).properties(height=24 * len(values) + AXIS_HEIGHT),
         alt=f"Cheapest price of each GPU in USD per GPU-hour: {said} and so on.",
+        title=f"The cheapest of each, for the {len(values)} GPUs that are offered most often"
+        if len(values) > 1
+        else "The cheapest of these",
     )
 
 

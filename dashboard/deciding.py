@@ -18,7 +18,8 @@ def held_back() -> None:
         st.info("Verification holds nothing back.")
         return
     st.markdown(
-        "These prices, fetched or bundled, are out of every plan until a later run or a person confirms them."
+        "These prices, fetched or bundled, stay out of every plan until a later run or a person "
+        "confirms them."
     )
     parts.table(
         [

@@ -69,7 +69,8 @@ def _price_and_speed() -> None:
     if not dots:
         return
     st.subheader(f"Price and speed for {parts.plain(found.model.name)}", anchor=False)
-    best = ", ".join(dot.label for dot in dots if dot.is_front)
+    front = [dot.label for dot in dots if dot.is_front]
+    best = ", ".join(front)
     drawing = charts.cloud(
         dots,
         x_title="speed for one user* [tok/s]",
@@ -77,7 +78,8 @@ def _price_and_speed() -> None:
         alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
     )
     parts.draw(drawing, key="price_and_speed", rows=drawing.rows)
-    st.caption(f"The dashed line joins the machines that no other beats in both: {parts.plain(best)}.")
+    joined = "The dashed line joins the machines that no other beats" if len(front) > 1 else "No other beats"
+    st.caption(f"{joined} in both: {parts.plain(best)}.")
 
 
 def _said(cells: list[data.Cell]) -> str:

@@ -88,7 +88,9 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
                 key="market_table",
                 height=560,
             )
-        parts.draw(charts.price_bars(shown), key="price_bars")
+        bars = charts.price_bars(shown)
+        st.markdown(f"**{parts.plain(bars.title)}**")
+        parts.draw(bars, key="price_bars")
 
 
 def _columns(everything: bool) -> dict[str, Any]:
