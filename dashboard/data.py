@@ -164,6 +164,19 @@ def threshold(found: Plan) -> str | None:
     return next((note for note in found.notes if FLIPS in note), None)
 
 
+def prices_of_verdict(found: Plan) -> str | None:
+    """Say how old the prices of the cheapest rental, purchase and API are, and which is missing."""
+    ways = (("rent", found.rental), ("purchase", found.purchase), ("API", found.api))
+    said = [
+        f"{way} {option.price.status}, {seen}"
+        for way, option in ways
+        if option is not None and (seen := _seen(option)) is not None
+    ]
+    sentences = [f"Prices: {'; '.join(said)}."] if said else []
+    sentences += [note for note in trust(found) if note.startswith("No rental price")]
+    return " ".join(sentences) or None
+
+
 def trust(found: Plan) -> list[str]:
     """Return the notes on how far the prices can be trusted."""
     return [note for note in found.notes if note.startswith(TRUST)]

@@ -119,6 +119,9 @@ def _below_the_verdict(found: Plan) -> None:
     threshold = data.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
+    prices = data.prices_of_verdict(found)
+    if prices is not None:
+        st.caption(parts.note(prices))
     narrowed = [
         name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
     ]

@@ -211,6 +211,20 @@ def test_the_market_counts_what_it_hides(database):
     assert list(shown["usd_per_gpu_hour"]) == sorted(shown["usd_per_gpu_hour"])
 
 
+@pytest.mark.parametrize(
+    ("prices", "wanted"),
+    [
+        ("database", "rent snapshot, 20"),
+        ("stale_database", "rent stale, "),
+        ("empty_database", "No rental price is known"),
+    ],
+)
+def test_the_answer_says_how_old_its_prices_are(request, prices, wanted):
+    request.getfixturevalue(prices)
+    said = [caption.value for caption in opened("decide", model="qwen3-8b").caption]
+    assert len([text for text in said if wanted in text]) == 1, said
+
+
 def test_the_market_calls_quarantined_only_what_is_held_back(database):
     test = opened("market")
     test.checkbox(key="show_unranked").set_value(True).run()
