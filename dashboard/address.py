@@ -31,11 +31,13 @@ def read(page: str) -> None:
     if _ASKED in session and not went_through_history():
         return
     params = {name: st.query_params.get_all(name) for name in st.query_params}
-    session[_ASKED], session[_COMPLAINTS] = state.read_address(params)
+    session[_ASKED], said = state.read_address(params)
     for name in state.FIELDS:
         session[name] = state.as_widget_value(name, getattr(session[_ASKED], name))
-    for name, value in state.read_page_keys(params, page).items():
+    held, more = state.read_page_keys(params, page)
+    for name, value in held.items():
         session[name] = value
+    session[_COMPLAINTS] = [*said, *more]
 
 
 def went_through_history() -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "FIRST_DAY",
     "GROUPS",
     "LAST_DAY",
+    "MOST_RESERVE_GB",
     "PAGE_KEYS",
     "Field",
     "Kind",
@@ -51,8 +52,10 @@ PAGE_KEYS: Mapping[str, Mapping[str, Any]] = {
         "history_gpu": DEFAULT_GPU,
         "history_provider": [],
     },
+    "size": {"reserve_gb": 0.0},
     "compare": {"show_models": [], "show_gpus": []},
 }
+MOST_RESERVE_GB = 100_000.0  # room for caches that the capacity screen takes
 _ALL_PAGE_KEYS = {name for keys in PAGE_KEYS.values() for name in keys}
 _DEFAULTS = Scenario(model=DEFAULT_MODEL)
 # The widget of a day offers this span; outside of it no prices are known.
@@ -103,19 +106,52 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
         return Scenario(model=values["model"]), [*complaints, f"{error}; the defaults are used"]
 
 
-def read_page_keys(params: Mapping[str, Sequence[str]], page: str) -> dict[str, Any]:
-    """Return what the filters of a page hold by an address; what it does not name is at its default."""
-    held = {}
+def read_page_keys(params: Mapping[str, Sequence[str]], page: str) -> tuple[dict[str, Any], list[str]]:
+    """
+    Return what the filters of a page hold by an address, and what of them could not be used, in words.
+
+    What the address does not name is at its default. Whether a list holds only what there is, its widget says.
+    """
+    held: dict[str, Any] = {}
+    complaints = [
+        f"{name}: a filter of another page, ignored"
+        for name in params
+        if name in _ALL_PAGE_KEYS and name not in PAGE_KEYS.get(page, {})
+    ]
     for name, default in PAGE_KEYS.get(page, {}).items():
         given = [text for text in params.get(name, ()) if text]
         match default:
             case list():
                 held[name] = given
+                continue
             case bool():
                 held[name] = given[-1:] == ["true"]
+            case float():
+                held[name] = _number_within(given[-1:], default)
             case _:
                 held[name] = given[-1] if given else default
-    return held
+        if given and not _means(given[-1], held[name]):
+            complaints.append(f"{name}: {given[-1]!r} cannot be used; {_text(held[name])} is used")
+    return held, complaints
+
+
+def _means(text: str, value: Any) -> bool:
+    """Whether a text of an address stands for this value."""
+    if isinstance(value, float):
+        try:
+            return float(text) == value
+        except ValueError:
+            return False
+    return text == _text(value)
+
+
+def _number_within(given: Sequence[str], default: float) -> float:
+    """Return a number of an address, brought into the range of its widget; the default where it is none."""
+    try:
+        number = float(given[0]) if given else default
+    except ValueError:
+        return default
+    return min(max(number, 0.0), MOST_RESERVE_GB) if number == number else default
 
 
 def as_address(
@@ -177,7 +213,9 @@ def _about(name: str, error: Exception) -> str:
 
 
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _shown(value: Any) -> str:

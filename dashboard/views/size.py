@@ -181,7 +181,7 @@ def _capacity(sizing: Sizing) -> None:
     budget = st.number_input(
         "Room for caches, workspace and buffers of all requests [GB]",
         0.0,
-        100_000.0,
+        state.MOST_RESERVE_GB,
         0.0,
         5.0,
         key="reserve_gb",

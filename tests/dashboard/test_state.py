@@ -167,8 +167,35 @@ def test_filters_are_in_the_address_of_their_own_page_only():
     of_market = {"model": ["qwen3-8b"], "show_gpu": ["B200"], "show_unranked": ["true"], "v": ["1"]}
     assert state.as_address(question, "market", held) == of_market
     assert state.as_address(question, "size", held) == {"model": ["qwen3-8b"], "v": ["1"]}
-    read = state.read_page_keys(of_market, "market")
+    read, complaints = state.read_page_keys(of_market, "market")
+    assert complaints == []
     assert {name: read[name] for name in held} == held
+
+
+@pytest.mark.parametrize(
+    ("text", "held", "said"),
+    [
+        ("40", 40.0, 0),
+        ("40.0", 40.0, 0),
+        ("-1", 0.0, 1),
+        ("1e9", 100_000.0, 1),
+        ("nan", 0.0, 1),
+        ("much", 0.0, 1),
+    ],
+)
+def test_the_room_of_the_capacity_screen_is_read_from_the_address(text, held, said):
+    read, complaints = state.read_page_keys({"reserve_gb": [text]}, "size")
+    assert read == {"reserve_gb": held}
+    assert len(complaints) == said
+    assert all(text in complaint for complaint in complaints)
+    assert state.as_address(Scenario(model="qwen3-8b"), "size", {"reserve_gb": 40.0})["reserve_gb"] == ["40"]
+
+
+def test_a_filter_of_another_page_is_said():
+    assert state.read_page_keys({"show_gpu": ["B200"]}, "size") == (
+        {"reserve_gb": 0.0},
+        ["show_gpu: a filter of another page, ignored"],
+    )
 
 
 def test_large_numbers_of_other_assumptions_keep_all_their_digits():

@@ -200,6 +200,9 @@ def test_the_capacity_screen_keeps_15_percent_free(database):
     test.number_input(key="reserve_gb").set_value(40.0).run()
     rows = next(table.value for table in test.dataframe if "needed_gb" in table.value.columns)
     assert list(rows["gpu_count"]) == [2, 2, 1]
+    assert test.query_params["reserve_gb"] == "40"
+    again = opened("size", **test.query_params)
+    assert again.number_input(key="reserve_gb").value == 40.0
 
 
 def test_the_market_counts_what_it_hides(database):
