@@ -110,7 +110,7 @@ def read_page_keys(params: Mapping[str, Sequence[str]], page: str) -> tuple[dict
     """
     Return what the filters of a page hold by an address, and what of them could not be used, in words.
 
-    What the address does not name is at its default. Whether a list holds only what there is, its widget says.
+    What the address does not name is at its default. Whether an entry of a list exists, its widget says.
     """
     held: dict[str, Any] = {}
     complaints = [
