@@ -127,7 +127,7 @@ def workload_parent() -> Parser:
     add(
         "--method",
         choices=("calibrated", "simple"),
-        help="estimate (calibrated); simple is the sizing page's arithmetic",
+        help="estimate (calibrated); simple is a public sizing page's arithmetic",
     )
     add("--offload", metavar="F", type=number, help="fraction of the weights in system RAM (0)")
     add("--host-gb-per-s", metavar="X", type=number, help="bandwidth of that RAM as the GPU sees it")

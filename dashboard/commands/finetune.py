@@ -39,7 +39,7 @@ def register(commands: Commands) -> None:
     add(
         "--method",
         choices=("calibrated", "simple"),
-        help="show only this estimate; simple is the sizing page's arithmetic",
+        help="show only this estimate; simple is a public sizing page's arithmetic",
     )
 
 
