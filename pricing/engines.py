@@ -192,6 +192,8 @@ def _explain(message: str, target: Target, timeout_s: float) -> str:
         if "connect" in text or "authentication" in text or "does not exist" in text:
             return f"{where}: cannot be reached ({text}); start the server or correct BREAKEVEN_DATABASE_URL"
         return f"{where}: {text}"
+    if "no such table" in text:
+        return f"{where}: its tables are gone, removed while in use? Run `breakeven db upgrade` for a new one"
     if "not a database" in text or "malformed" in text:
         return f"{where}: not a database, or a damaged one; move it away or set BREAKEVEN_DATABASE_URL"
     if "locked" in text or "busy" in text:

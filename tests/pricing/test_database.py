@@ -474,3 +474,13 @@ def _migrate_to(connection: Connection, revision: str) -> None:
     config.set_main_option("script_location", str(ROOT / "migrations"))
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
+
+
+def test_a_database_removed_while_in_use_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "prices.db"
+    database.upgrade(f"sqlite:///{file}")
+    with Store.open(f"sqlite:///{file}") as store:
+        for one in tmp_path.glob("prices.db*"):
+            one.unlink()
+        with pytest.raises(StoreError, match="its tables are gone.*breakeven db upgrade"):
+            store.revision()
