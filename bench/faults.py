@@ -40,7 +40,8 @@ NOW = datetime(2026, 11, 30, 3, 7, tzinfo=UTC)
 DAY = timedelta(days=1)
 # One row in this many of each provider is made wrong, and never all of a page.
 ONE_IN = 20
-# Each kind of fault is put into a short page this often, at other random rows; into a long one once.
+# Each kind of fault is put into a short page this often, each time at other random rows; into a long one
+# once.
 ROUNDS, LONG_PAGE = 4, 400
 SAME_SHARE = 0.02
 RATES = all_currencies()

@@ -74,9 +74,14 @@ def rendered(figures: dict[str, object]) -> list[str]:
         columns = list(next(iter(group.values())))
         lines += ["", f"| {name} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
         lines += [
-            f"| {row} | {' | '.join(f'{values[c]:,.4g}' for c in columns)} |" for row, values in group.items()
+            f"| {row} | {' | '.join(number(values[c]) for c in columns)} |" for row, values in group.items()
         ]
     return lines
+
+
+def number(value: float) -> str:
+    """Write a figure of a table: a count as it is, a share with two decimals."""
+    return f"{value:,d}" if isinstance(value, int) else f"{value:,.2f}"
 
 
 def is_table(group: object) -> bool:
