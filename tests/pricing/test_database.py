@@ -482,5 +482,5 @@ def test_a_database_removed_while_in_use_says_what_to_do(tmp_path: Path) -> None
     with Store.open(f"sqlite:///{file}") as store:
         for one in tmp_path.glob("prices.db*"):
             one.unlink()
-        with pytest.raises(StoreError, match="its tables are gone.*breakeven db upgrade"):
+        with pytest.raises(StoreError, match=r"its tables are gone.*breakeven db upgrade"):
             store.revision()
