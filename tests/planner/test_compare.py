@@ -297,9 +297,12 @@ def test_without_a_demand_an_api_leads_where_it_is_cheaper_for_the_tokens_of_the
     assert found.api is not None
     assert found.api.tokens_per_month == found.rental.tokens_per_month
     assert found.api.usd_per_month < found.rental.usd_per_month  # type: ignore[operator]
+    millions = found.rental.tokens_per_month / 1e6  # type: ignore[operator]
+    assert found.api.usd_per_month == pytest.approx(3.40 * millions)
     assert found.verdict == (
-        "Call the API of OpenRouter: 107 USD a month for the 31.5 million output tokens that a rented 2x "
-        "B200 (1,454 USD a month) would write at 4 h a day; buying never pays against it."
+        f"Call the API of OpenRouter: {3.40 * millions:.0f} USD a month for the {millions:.1f} million "
+        "output tokens that a rented 2x B200 (1,454 USD a month) would write at 4 h a day; "
+        "buying never pays against it."
     )
     line = found.proof[-1]
     assert line.startswith(
