@@ -5,6 +5,7 @@ MODULES = (
     "catalogues",
     "size",
     "finetune",
+    "evidence",
     "plan",
     "launch",
     "prices",

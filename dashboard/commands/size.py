@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from planner.sizing import Sizing
     from planner.workload import Machine
 
+# Measured configurations that stand beside an estimate.
+NEAREST = 3
+
 
 def register(commands: Commands) -> None:
     """Add `size`, `matrix` and `capacity`."""
@@ -61,18 +64,24 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
         return rows.run(arguments, context)
     if arguments.output is not None:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
+    from planner import evidence
+
     question = asked(arguments)
     sizing = sized(question)
+    near = [evidence.to_document(one) for one in evidence.nearest(sizing.workload, sizing.machine, NEAREST)]
 
     def text() -> str:
         from dashboard.commands.sizing_text import details
 
-        return details(sizing)
+        return details(sizing, near)
 
     from dashboard.commands.sizing_text import sentence
 
     return Output(
-        document=sizing.to_document(), headline=sentence(sizing), text=text, warnings=question.warnings
+        document={**sizing.to_document(), "evidence": near},
+        headline=sentence(sizing),
+        text=text,
+        warnings=question.warnings,
     )
 
 

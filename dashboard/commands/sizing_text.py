@@ -1,8 +1,10 @@
 """How a sizing reads: one sentence, memory, speed, notes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dashboard import tables
+from dashboard.commands.evidence import results_table
 from planner.sizing import Sizing, SpeedSource
 from planner.usability import verdict
 
@@ -30,11 +32,22 @@ def sentence(sizing: Sizing) -> str:
     return f"{fits}." if sizing.speed is None else f"{fits}, {_speed(sizing)} for one sequence."
 
 
-def details(sizing: Sizing) -> str:
-    """Return the tables of memory and speed, the notes and the footnotes."""
+def details(sizing: Sizing, near: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the tables of memory and speed, what was measured nearest, the notes and the footnotes."""
     speed = "" if sizing.speed is None else _speed_table(sizing)
     notes = tables.bullets(sizing.notes)
-    return tables.paragraphs(_setting(sizing), _memory_table(sizing), speed, notes, _footnote([sizing]))
+    return tables.paragraphs(
+        _setting(sizing), _memory_table(sizing), speed, _evidence(near), notes, _footnote([sizing])
+    )
+
+
+def _evidence(near: Sequence[Mapping[str, Any]]) -> str:
+    """Return the nearest measurements; the very configuration's own comes first and is named as such."""
+    if not near:
+        return ""
+    same = "measured, this very configuration and its neighbours:"
+    title = same if any(one["is_same"] for one in near) else "measured nearest to it (`breakeven evidence`):"
+    return f"{title}\n{results_table(near)}"
 
 
 def rows_table(sizings: Sequence[Sizing], first: str, labels: Sequence[str]) -> str:
