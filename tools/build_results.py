@@ -5,7 +5,7 @@ Build `planner/data/results.csv.gz` from the collected published measurements.
 
 FOLDER holds `throughput_dev.csv` and `memory_dev.csv`. Every row is kept with its source and as published;
 beside that stand the names of the catalogues where they know the model, the format and the device, and what
-the notes say in words: bytes of the weights, what was offloaded, attention data parallelism, number of requests.
+the notes say in words: bytes of the weights, what was offloaded, attention data parallelism, requests.
 """
 
 import csv
