@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: dashboard test lint bench accuracy wheel clean
+.PHONY: dashboard test lint bench calibrate accuracy wheel clean
 
 dashboard: $(VENV)/.installed
 	@$(BIN)/breakeven dashboard --port $(PORT)
@@ -18,6 +18,12 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python bench/run.py
+
+calibrate: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.calibrate
+
+accuracy: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.accuracy
 
 wheel: $(VENV)/.installed-dev
 	@$(BIN)/python -m build --wheel

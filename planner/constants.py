@@ -42,6 +42,7 @@ class MemoryConstants:
     llama_cpp_block_tokens: int
     llama_cpp_ubatch_tokens: int
     llama_cpp_logits_bytes: float
+    llama_cpp_hidden_bytes: float
     llama_cpp_mask_bytes: float
     llama_cpp_window_slack_tokens: int
     serving_window_slack_tokens: int
@@ -86,74 +87,45 @@ class FinetuneConstants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConstants:
-    """The path between host memory and GPU, and from GPU to GPU where layers are split."""
+    """The path between host memory and GPU, where none is given."""
 
     default_gb_per_s: float
-    hop_ms: float
+    desktop_gb_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkConstants:
-    """What an all-reduce costs."""
+    """Links between GPUs."""
 
-    efficiency: float
-    nvlink_latency_us: float
-    pcie_latency_us: float
     network_latency_us: float
     network_gb_per_s: float
     pcie_gb_per_s_per_lane: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpertConstants:
-    """How many experts a step reads."""
+class SpeedConstants:
+    """What is known of engines and not fitted."""
 
-    batch_exponent: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineConstants:
-    """Overheads of one kind of engine, and how far its estimates may be off."""
-
-    decode_range: float
-    aggregate_range: float
-    step_overhead_ms: float
-    sequence_overhead_us: float
-    moe_layer_overhead_us: float
-    expert_read_efficiency: float
-    first_token_overhead_ms: float
-    prefill_chunk_tokens: int
-    moe_compute_share: float
-    queue_share: float
-    compute_share_fp8: float
-    compute_share_fp4: float
-    compute_share_int8: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyConstants:
-    """What one family of devices reaches with one kind of engine."""
-
-    grade: str  # A fitted on this family, B on a neighbour, C an assumption
-    efficiency: float
-    cache_efficiency: float
-    layer_overhead_us: float
-    compute_share: float
+    server_chunk_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Devices that share constants; a match key left out matches all."""
+    """
+    Devices that share constants; a match key left out matches all.
 
+    Grades of evidence: A results of this family, B of a neighbour or of one source only, C none.
+    """
+
+    key: str  # in the names of fitted constants
     name: str
     vendors: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     unified: bool | None = None
-    source: str
-    serving: FamilyConstants
-    llama_cpp: FamilyConstants
+    server_grade: str
+    llama_cpp_grade: str
 
     def holds(self, gpu: Gpu) -> bool:
         """Whether a device belongs here."""
@@ -186,15 +158,9 @@ class Constants:
     simple: SimpleConstants
     finetune: FinetuneConstants
     link: LinkConstants
-    experts: ExpertConstants
+    speed: SpeedConstants
     range: RangeConstants
-    serving: EngineConstants
-    llama_cpp: EngineConstants
     families: tuple[Family, ...]
-
-    def engine(self, engine: Engine) -> EngineConstants:
-        """Return the overheads of an engine's kind."""
-        return self.llama_cpp if engine is Engine.LLAMA_CPP else self.serving
 
 
 @cache
@@ -209,10 +175,8 @@ def constants() -> Constants:
         simple=build(SimpleConstants, tables["simple"]),
         finetune=build(FinetuneConstants, tables["finetune"]),
         link=LinkConstants(**link),
-        experts=build(ExpertConstants, tables["experts"]),
+        speed=build(SpeedConstants, tables["speed"]),
         range=build(RangeConstants, tables["range"]),
-        serving=build(EngineConstants, tables["engine"]["serving"]),
-        llama_cpp=build(EngineConstants, tables["engine"]["llama_cpp"]),
         families=tuple(build(Family, table) for table in tables["family"]),
     )
 

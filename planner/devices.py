@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.constants import FamilyConstants, constants, family_of
+from planner.constants import constants, family_of
 from planner.gpus import DeviceClass, Gpu
 from planner.memory import Numbers, visible_bytes
+from planner.reached import PRECISIONS
 from planner.units import GB
 from planner.workload import Engine
 
 Column = NDArray[np.float64]
 
-# Precisions of matrix products, in the order of the columns of `Devices.peak_flops`.
-PRECISIONS = ("bf16", "fp8", "fp4", "int8")
+# Kinds of links between GPUs.
+LINK, SLOT, NETWORK = 0.0, 1.0, 2.0
 _PCIE = re.compile(r"(\d)\.\d(?:/\d\.\d)? x(\d+)")
 
 
@@ -28,24 +29,20 @@ class Devices:
     visible_bytes: Column
     label_gb: Column
     bandwidth_bytes_per_s: Column
-    peak_bf16_flops: (
-        Column  # what a product runs at, by precision of the weights; weight-only formats at 16 bit
-    )
+    peak_bf16_flops: Column  # what a product runs at, by precision of the weights
     peak_fp8_flops: Column
     peak_fp4_flops: Column
     peak_int8_flops: Column
+    flops_per_watt: Column  # 10^12 of the 16-bit peak; 0 where not known
     link_bytes_per_s: Column  # per direction, between GPUs that are linked
-    link_latency_s: Column
+    link_kind: Column  # 0 links of GPUs, 1 slots, 2 a network
     linked_gpus: Column  # how many GPUs that link spans
     pcie_bytes_per_s: Column
     host_stream_bytes_per_s: (
         Column  # most that weights for a prompt come in at, whatever the host memory does
     )
     node_gpus: Column
-    efficiency: Column
-    cache_efficiency: Column
-    layer_overhead_s: Column
-    compute_share: Column
+    family: Column  # an index into constants().families
     range_factor: Column  # how much the range widens for thin evidence
 
     def reshaped(self, change: Callable[[Column], Any]) -> "Devices":
@@ -56,6 +53,11 @@ class Devices:
         """Return the peak of products in this precision of weights. [FLOP/s]"""
         column: Column = getattr(self, f"peak_{precision}_flops")
         return column
+
+    def precision(self, precision: str) -> NDArray[np.int64]:
+        """Return what products in this precision run in, an index into PRECISIONS: 16 bit if not faster."""
+        faster = np.greater(self.peak_flops(precision), self.peak_bf16_flops)
+        return np.where(faster, PRECISIONS.index(precision), 0)
 
 
 def devices(gpus: Sequence[Gpu], engine: Engine) -> Devices:
@@ -91,48 +93,57 @@ def _tflops(gpu: Gpu, precision: str) -> float | None:
     return by_precision[precision]
 
 
-def _effective_flops(gpu: Gpu, precision: str, engine: Engine) -> float:
-    """Return the peak in a precision, less what engines lose in it; NaN where no peak is known. [FLOP/s]"""
-    known = constants().engine(engine)
-    shares = {
-        "bf16": 1.0,
-        "fp8": known.compute_share_fp8,
-        "fp4": known.compute_share_fp4,
-        "int8": known.compute_share_int8,
-    }
-    plain = _or_nan(compute_flops(gpu))
-    peak = _or_nan(compute_flops(gpu, precision))
-    return peak * shares[precision] if peak > plain else plain
+def _peak_flops(gpu: Gpu, precision: str, engine: Engine) -> float:
+    """
+    Return the peak in a precision for one kind of engine; NaN where none is known. [FLOP/s]
+
+    llama.cpp multiplies prompts in 16 bit whatever the format, and adds up in 16 bit, which GeForce cards do
+    twice as fast; servers add up in 32 bit.
+    """
+    if engine is not Engine.LLAMA_CPP:
+        return _or_nan(compute_flops(gpu, precision))
+    fast = gpu.fp16_fp16acc_dense_tflops
+    return fast * 1e12 if fast is not None else _or_nan(compute_flops(gpu))
 
 
 def _row(gpu: Gpu, engine: Engine) -> dict[str, float]:
     """Return the numbers of one device."""
-    link, latency, span = _link(gpu)
-    known = family_constants(gpu, engine)
+    link, kind, span = _link(gpu)
+    pcie = _pcie_bytes_per_s(gpu)
     return {
         "visible_bytes": visible_bytes(gpu)[0],
         "label_gb": gpu.memory_gb_vendor,
         "bandwidth_bytes_per_s": _or_nan(gpu.bandwidth_gb_per_s) * GB,
-        **{f"peak_{name}_flops": _effective_flops(gpu, name, engine) for name in PRECISIONS},
+        **{f"peak_{name}_flops": _peak_flops(gpu, name, engine) for name in PRECISIONS},
+        "flops_per_watt": _flops_per_watt(gpu, engine),
         "link_bytes_per_s": link,
-        "link_latency_s": latency,
+        "link_kind": kind,
         "linked_gpus": span,
-        "pcie_bytes_per_s": _pcie_bytes_per_s(gpu),
+        "pcie_bytes_per_s": pcie,
         # The CPU may compute single tokens at the speed of its memory; prompts are computed on the GPU.
-        "host_stream_bytes_per_s": np.inf if gpu.coherent_memory else constants().host.default_gb_per_s * GB,
+        "host_stream_bytes_per_s": np.inf if gpu.coherent_memory else pcie,
         "node_gpus": float(gpu.max_gpus_per_node or 8),
-        "efficiency": known.efficiency,
-        "cache_efficiency": known.cache_efficiency,
-        "layer_overhead_s": known.layer_overhead_us * 1e-6,
-        "compute_share": known.compute_share,
+        "family": float(constants().families.index(family_of(gpu))),
         "range_factor": range_factor(gpu, engine),
     }
 
 
-def family_constants(gpu: Gpu, engine: Engine) -> FamilyConstants:
-    """Return what the family of a device reaches with an engine of this kind."""
+def _flops_per_watt(gpu: Gpu, engine: Engine) -> float:
+    """
+    Return how far the peak of a card outruns its power: 10^12 operations a watt.
+
+    Counts for NVIDIA cards in llama.cpp, whose prompts run them at their power limit.
+    """
+    if engine is not Engine.LLAMA_CPP or gpu.vendor != "NVIDIA" or gpu.is_unified_memory or not gpu.tdp_w:
+        return 0.0
+    peak = _peak_flops(gpu, "bf16", engine)
+    return 0.0 if np.isnan(peak) else peak / 1e12 / gpu.tdp_w
+
+
+def grade(gpu: Gpu, engine: Engine) -> str:
+    """Return the grade of evidence of a device's family with an engine of this kind."""
     family = family_of(gpu)
-    return family.llama_cpp if engine is Engine.LLAMA_CPP else family.serving
+    return family.llama_cpp_grade if engine is Engine.LLAMA_CPP else family.server_grade
 
 
 def range_factor(gpu: Gpu, engine: Engine) -> float:
@@ -140,7 +151,7 @@ def range_factor(gpu: Gpu, engine: Engine) -> float:
     known = constants().range
     by_grade = {"A": 1.0, "B": known.grade_b, "C": known.grade_c}
     by_confidence = {"high": 1.0, "medium": known.medium_confidence, "low": known.low_confidence}
-    return by_grade[family_constants(gpu, engine).grade] * by_confidence.get(gpu.confidence, 1.0)
+    return by_grade[grade(gpu, engine)] * by_confidence.get(gpu.confidence, 1.0)
 
 
 def simple_peak_flops(columns: Devices) -> Column:
@@ -153,19 +164,17 @@ def simple_peak_flops(columns: Devices) -> Column:
 
 def _link(gpu: Gpu) -> tuple[float, float, float]:
     """
-    Return the bandwidth per direction, the latency and the reach of the link between GPUs. [B/s, s, GPUs]
+    Return the bandwidth per direction, the kind and the reach of the link between GPUs. [B/s, 1, GPUs]
 
     Bridges between two cards are bought apart: they count for data-centre parts only, in pairs.
     """
-    known = constants().link
     peak = gpu.interconnect_gb_per_s_bidirectional
     name = gpu.interconnect or "none"
     is_bridge = "bridge" in name
     if peak is None or name == "none" or (is_bridge and gpu.device_class is not DeviceClass.DATACENTER):
-        return _pcie_bytes_per_s(gpu), known.pcie_latency_us * 1e-6, np.inf
+        return _pcie_bytes_per_s(gpu), SLOT, np.inf
     span = 2.0 if is_bridge and "4-way" not in name else 4.0 if is_bridge else np.inf
-    latency = known.network_latency_us if "GbE" in name else known.nvlink_latency_us
-    return peak / 2 * GB, latency * 1e-6, span
+    return peak / 2 * GB, NETWORK if "GbE" in name else LINK, span
 
 
 def _pcie_bytes_per_s(gpu: Gpu) -> float:
@@ -176,17 +185,14 @@ def _pcie_bytes_per_s(gpu: Gpu) -> float:
 
 
 def link_for(columns: Devices, gpu_count: Numbers) -> tuple[Numbers, Numbers]:
-    """Return bandwidth and latency of the slowest link among so many GPUs of one kind. [B/s, s]"""
+    """Return bandwidth and kind of the slowest link among so many GPUs of one kind. [B/s, 1]"""
     known = constants().link
     in_reach = np.less_equal(gpu_count, columns.linked_gpus)
     bandwidth = np.where(in_reach, columns.link_bytes_per_s, columns.pcie_bytes_per_s)
-    latency = np.where(in_reach, columns.link_latency_s, known.pcie_latency_us * 1e-6)
+    kind = np.where(in_reach, columns.link_kind, SLOT)
     in_node = np.less_equal(gpu_count, columns.node_gpus)
     slow = np.minimum(bandwidth, known.network_gb_per_s * GB)
-    return (
-        np.where(in_node, bandwidth, slow),
-        np.where(in_node, latency, np.maximum(latency, known.network_latency_us * 1e-6)),
-    )
+    return np.where(in_node, bandwidth, slow), np.where(in_node, kind, NETWORK)
 
 
 def _or_nan(value: float | None) -> float:

@@ -20,23 +20,38 @@ from planner.memory import (
     state_bytes,
     usable_bytes,
 )
+from planner.reached import ENGINES, NOW, Conditions, Index, Place, Reached, reached
 from planner.shape import Shape
 from planner.speed import (
     Hardware,
+    Offload,
     Step,
-    attention_flops_per_token,
-    cache_read_bytes,
     decode_step,
-    prefill_step,
+    prompt_among_others_s,
+    prompt_step,
     simple_decode_s,
     simple_prefill_tokens_per_s,
     steady_state,
 )
 from planner.units import GIB
+from planner.work import Work, work_of
 from planner.workload import Engine, KvDtype, Method
 
 # Values of `SpeedColumns.bound`, in the order of planner.sizing.Bound.
 BOUNDS = ("memory", "compute", "interconnect", "host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """How GPUs share a model where that is not the engine's default; numbers or arrays."""
+
+    tensor: Numbers | None = None  # ranks that share each layer; None: what stages leave
+    stages: Numbers | None = None  # groups with layers of their own
+    experts: Numbers = 1.0  # ranks among which whole experts are shared out
+    attention: Numbers = 1.0  # groups that hold attention and sequences of their own
+
+
+BY_ENGINE = Parallel()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +72,32 @@ class Question:
     host_bytes_per_s: Numbers
     columns: Devices
     peak_flops: Column
+    precision: Index  # what the products run in, into planner.reached.PRECISIONS
+    blocks: Index  # of the format, into planner.reached.BLOCKS
     gpu_count: Numbers
+    parallel: Parallel = BY_ENGINE
+    offloads_experts_first: bool = False
+    cached_tokens: Numbers = 0.0  # of each prompt, found in a cache of prefixes
+    conditions: Conditions = NOW
+
+    @property
+    def sharing(self) -> Numbers:
+        """GPUs that work on one layer together: all with tensor parallelism, 1 where layers are split."""
+        if self.parallel.tensor is not None:
+            return self.parallel.tensor
+        if not is_tensor_parallel(self.engine):
+            return 1.0
+        return self.gpu_count / (self.parallel.stages or 1.0)
+
+    @property
+    def stages(self) -> Numbers:
+        """Groups of GPUs that hold layers of their own."""
+        return self.gpu_count / self.sharing
+
+    @property
+    def ranks(self) -> Numbers:
+        """Tensor-parallel ranks that hold the cache of one sequence."""
+        return self.sharing / self.parallel.attention if self.layout.is_replicated else 1.0
 
     @property
     def layout(self) -> CacheLayout:
@@ -106,7 +146,7 @@ def memory_columns(
     context = question.context_tokens if context_tokens is None else context_tokens
     sequences = question.batch if batch is None else batch
     ask, layout = question, question.layout
-    cache = kv_cache_bytes(ask.shape, context, sequences, ask.kv_bytes_per_element, ask.gpu_count, layout)
+    cache = kv_cache_bytes(ask.shape, context, sequences, ask.kv_bytes_per_element, ask.ranks, layout)
     state = state_bytes(ask.shape, sequences, layout)
     runtime = _runtime_bytes(ask, context, sequences)
     offloaded = ask.weights.total_bytes * ask.offload_fraction
@@ -142,43 +182,76 @@ def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
     """Return the speed of each configuration."""
     if question.method is Method.SIMPLE:
         return _simple_speed(question, memory)
-    ask, engine = question, constants().engine(question.engine)
-    hardware = _hardware(ask)
-    ranks = ask.gpu_count if ask.layout.is_replicated else 1.0
-    cache = cache_read_bytes(ask.shape, ask.context_tokens, ask.batch, ask.kv_bytes_per_element, ranks)
-    decode = decode_step(
-        ask.shape,
-        ask.weights,
-        hardware,
-        engine,
-        batch=ask.batch,
-        cache_bytes=cache + 2.0 * state_bytes(ask.shape, ask.batch, ask.layout),
-        attention_flops=attention_flops_per_token(ask.shape, ask.context_tokens) * ask.batch,
-        offload_fraction=ask.offload_fraction,
-    )
-    prefill = prefill_step(
-        ask.shape,
-        ask.weights,
-        hardware,
-        engine,
-        tokens=ask.input_tokens,
-        offload_fraction=ask.offload_fraction,
-    )
-    decode_s, prompt_s = decode.total_s, prefill.total_s
+    work, hardware, known = work_columns(question), hardware_of(question), reached_columns(question)
+    decode = decode_step(work, hardware, known, batch=question.batch, offload=offload_of(question))
+    prompt = prompt_step(work, hardware, known, offload=offload_of(question))
     steady = steady_state(
-        decode_s=decode_s,
-        prompt_s=prompt_s,
-        batch=ask.batch,
-        output_tokens=ask.output_tokens,
-        engine=engine,
+        decode_s=decode.total_s,
+        prompt_s=prompt.total_s,
+        other_prompt_s=prompt_among_others_s(
+            work, hardware, known, batch=question.batch, offload=offload_of(question)
+        ),
+        batch=question.batch,
+        output_tokens=question.output_tokens,
+        reached=known,
     )
     return SpeedColumns(
-        decode_tokens_per_s=np.asarray(1.0 / decode_s),
+        decode_tokens_per_s=np.asarray(1.0 / decode.total_s),
         aggregate_tokens_per_s=np.asarray(steady.aggregate_tokens_per_s),
-        prefill_tokens_per_s=np.asarray(ask.input_tokens / prompt_s),
+        prefill_tokens_per_s=np.asarray(question.input_tokens / prompt.total_s),
         ttft_s=np.asarray(steady.ttft_s),
         tpot_s=np.asarray(steady.tpot_s),
         bound=_bound(decode),
+    )
+
+
+def work_columns(question: Question) -> Work:
+    """Return what each configuration has to read and to compute."""
+    ask = question
+    return work_of(
+        ask.shape,
+        ask.weights,
+        ask.layout,
+        context_tokens=ask.context_tokens,
+        input_tokens=ask.input_tokens,
+        output_tokens=ask.output_tokens,
+        cached_tokens=ask.cached_tokens,
+        bytes_per_element=ask.kv_bytes_per_element,
+        ranks=ask.ranks,
+    )
+
+
+def reached_columns(question: Question) -> Reached:
+    """Return what the engine reaches in each configuration."""
+    return reached(question.engine, place_of(question))
+
+
+def place_of(question: Question) -> Place:
+    """Return where each configuration stands in the tables of constants."""
+    return Place(
+        family=question.columns.family.astype(np.int64),
+        engine=ENGINES.index(question.engine),
+        blocks=question.blocks,
+        precision=question.precision,
+        conditions=question.conditions,
+    )
+
+
+def offload_of(question: Question) -> Offload:
+    """
+    Return which weights lie in host memory.
+
+    Of a mixture of experts llama.cpp puts the routed experts there first, of which a token needs few; else
+    every matrix gives the same share.
+    """
+    share, weights = question.offload_fraction, question.weights
+    if not question.offloads_experts_first:
+        return Offload(dense=share, experts=share)
+    moved = share * weights.total_bytes
+    rest = np.maximum(weights.total_bytes - weights.routed_bytes, 1.0)
+    return Offload(
+        dense=np.clip((moved - weights.routed_bytes) / rest, 0.0, 1.0),
+        experts=np.clip(moved / np.maximum(weights.routed_bytes, 1.0), 0.0, 1.0),
     )
 
 
@@ -192,21 +265,21 @@ def _bound(step: Step) -> NDArray[np.int64]:
     return bound
 
 
-def _hardware(question: Question) -> Hardware:
+def hardware_of(question: Question) -> Hardware:
     """Return the GPUs as the engine uses them."""
     columns, count = question.columns, question.gpu_count
-    link, latency = link_for(columns, count)
+    link, kind = link_for(columns, count)
+    stages = question.stages
     return Hardware(
-        gpu_count=count,
-        sharing=count if is_tensor_parallel(question.engine) else 1.0,
+        sharing=question.sharing,
+        stages=stages,
+        expert_ranks=question.parallel.experts,
+        micro_batches=stages if is_tensor_parallel(question.engine) else 1.0,
         bandwidth_bytes_per_s=columns.bandwidth_bytes_per_s,
         peak_flops=question.peak_flops,
-        efficiency=columns.efficiency,
-        cache_efficiency=columns.cache_efficiency,
-        layer_overhead_s=columns.layer_overhead_s,
-        compute_share=columns.compute_share,
+        flops_per_watt=columns.flops_per_watt,
         link_bytes_per_s=link,
-        link_latency_s=latency,
+        link_kind=kind,
         host_bytes_per_s=question.host_bytes_per_s,
         host_stream_bytes_per_s=np.minimum(question.host_bytes_per_s, columns.host_stream_bytes_per_s),
     )

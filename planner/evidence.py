@@ -13,10 +13,10 @@ from planner.gpus import Gpu, all_gpus
 from planner.memory import weights
 from planner.models import Model, all_models
 from planner.quants import QuantFormat, find_quant
+from planner.replay import predictions, trials
 from planner.results import Result, all_results
 from planner.shape import Shape, shape_of
-from planner.sizing import size
-from planner.speed import weights_read_bytes
+from planner.work import weights_read_bytes
 from planner.workload import Engine, Machine, Workload
 
 EVIDENCE_SCHEMA = "breakeven.evidence/1"
@@ -142,9 +142,12 @@ def of_model(model: Model, gpu: Gpu | None = None) -> tuple[Run, ...]:
 
 
 def estimate_of(run: Run) -> Mapping[str, float]:
-    """Return the estimates of what a run measured; nothing where its memory would not hold it."""
-    speed = size(run.workload, run.machine).speed
-    return {} if speed is None else {name: getattr(speed, name) for name in run.measured}
+    """Return the estimates of what a run measured, under its own conditions: old engines and the like."""
+    estimates = predictions(trials(run.results, run.workload.engine)).tolist()
+    figures = (
+        replace(result, value=estimate) for result, estimate in zip(run.results, estimates, strict=True)
+    )
+    return {FIGURES[result.metric]: figure_of(result) for result in figures}
 
 
 def to_document(near: Neighbour) -> Mapping[str, object]:

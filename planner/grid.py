@@ -12,6 +12,7 @@ from planner.gpus import Gpu
 from planner.memory import Numbers, Weights, simple_active_params, simple_weights, weights
 from planner.models import Model
 from planner.quants import QuantFormat
+from planner.reached import blocks_of
 from planner.shape import shape_of
 from planner.speed import host_bytes_per_s
 from planner.workload import Engine, KvDtype, Method, engine_for
@@ -97,6 +98,8 @@ def size_grid(
         formats = [quants[place] for place in places]
         columns = devices(gpus, chosen).reshaped(lambda column: column[:, None, None])
         peaks = _peaks(columns, formats, method)
+        precisions = np.concatenate([columns.precision(quant.compute_dtype) for quant in formats], axis=1)
+        blocks = np.array([blocks_of(quant) for quant in formats])[None, :, None]
         for row, model in enumerate(models):
             question = Question(
                 shape=shape_of(model),
@@ -110,9 +113,11 @@ def size_grid(
                 input_tokens=float(input_tokens),
                 output_tokens=float(output_tokens),
                 offload_fraction=0.0,
-                host_bytes_per_s=host_bytes_per_s(None),
+                host_bytes_per_s=host_bytes_per_s(None, chosen, method),
                 columns=columns,
                 peak_flops=peaks,
+                precision=precisions,
+                blocks=blocks,
                 gpu_count=counts,
             )
             _fill(result, row, places, question)

@@ -238,14 +238,22 @@ def serving_runtime_bytes(
 
 def llama_cpp_runtime_bytes(shape: Shape, context_tokens: Numbers, gpu_count: Numbers) -> Numbers:
     """
-    Compute buffers of llama.cpp, all GPUs together: ubatch x (4 V + 2 n_ctx). [B]
+    Compute buffers of llama.cpp, all GPUs together: ubatch x (8 H + max(4 V, 2 n_ctx)). [B]
+
+    Two vectors of the hidden width in 32 bit, and the logits or the mask, whichever is larger: the graph
+    reuses the space of what it has done with. Engines that expand a latent for prompts (ik_llama.cpp) take
+    more.
 
     Source:
         docs/methodology.md, "Memory"; constants in planner/data/speed.toml.
     """
     known = constants().memory
-    row = known.llama_cpp_logits_bytes * shape.vocab_size + known.llama_cpp_mask_bytes * context_tokens
-    return known.llama_cpp_ubatch_tokens * row * gpu_count
+    widest = np.maximum(
+        known.llama_cpp_logits_bytes * shape.vocab_size, known.llama_cpp_mask_bytes * context_tokens
+    )
+    row = known.llama_cpp_hidden_bytes * shape.hidden_size + widest
+    total: Numbers = known.llama_cpp_ubatch_tokens * row * gpu_count
+    return total
 
 
 def visible_bytes(gpu: Gpu) -> tuple[float, str | None]:

@@ -1,7 +1,7 @@
 """What a person should know about a sizing: limits, assumptions, combinations that make no sense."""
 
 from planner.constants import constants, is_tensor_parallel
-from planner.devices import compute_flops, family_constants, supports
+from planner.devices import compute_flops, grade, supports
 from planner.gpus import Gpu
 from planner.memory import Weights, visible_bytes
 from planner.models import AttentionKind, Model
@@ -212,8 +212,8 @@ def _rank_note(work: Workload, machine: Machine) -> str | None:
 
 
 def _evidence_note(engine: Engine, gpu: Gpu) -> str | None:
-    grade = family_constants(gpu, engine).grade
-    if grade == "A":
+    evidence = grade(gpu, engine)
+    if evidence == "A":
         return None
-    basis = "few measurements" if grade == "B" else "no measurements, conservative constants"
+    basis = "few measurements" if evidence == "B" else "no measurements, conservative constants"
     return f"speed of {gpu.name} with {engine}: {basis}; the range is wider"

@@ -92,6 +92,7 @@ def _question(rows: Rows) -> Question:
         one,
         columns=columns,
         peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(work.quant.compute_dtype),
+        precision=columns.precision(work.quant.compute_dtype),
         gpu_count=rows.gpu_count,
         context_tokens=rows.context_tokens,
         batch=rows.batch,

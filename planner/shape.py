@@ -47,6 +47,8 @@ class Shape:
     table_params: float  # n-gram and per-layer embedding tables: looked up, never multiplied
     routed_share: float  # of the routed experts, used by one token
     is_moe: bool
+    is_latent: bool  # attention over a latent
+    expert_columns: float  # width of one expert, infinite without experts
     hidden_size: float
     vocab_size: float
     blocks: float  # one mixer and one feed-forward part each
@@ -90,6 +92,8 @@ def shape_of(model: Model) -> Shape:
         table_params=table,
         routed_share=share,
         is_moe=model.moe is not None,
+        is_latent=any(group.kind in (AttentionKind.MLA, AttentionKind.COMPRESSED_LATENT) for group in groups),
+        expert_columns=_expert_columns(model),
         hidden_size=float(model.hidden_size),
         vocab_size=float(model.vocab_size),
         blocks=_blocks(model),
@@ -100,6 +104,13 @@ def shape_of(model: Model) -> Shape:
         # Update and read-out of a state: two multiply-adds for each of its elements.
         recurrent_flops_per_token=4.0 * sum(_recurrent_elements(group) for group in groups),
     )
+
+
+def _expert_columns(model: Model) -> float:
+    """Return the width of one routed expert; an expert without a record of it is as wide as the layer."""
+    if model.moe is None:
+        return float("inf")
+    return float(model.moe.moe_intermediate_size or model.intermediate_size or model.hidden_size)
 
 
 def layers_by_kind(model: Model) -> dict[str, int]:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.constants import constants
-from planner.devices import devices, range_factor, simple_peak_flops
+from planner.devices import devices, simple_peak_flops
 from planner.errors import InvalidScenario
 from planner.estimate import (
     BOUNDS,
@@ -20,12 +21,15 @@ from planner.estimate import (
     memory_columns,
     speed_columns,
 )
+from planner.gpus import Gpu
 from planner.memory import SEARCH_LIMIT, Weights, simple_active_params, simple_weights, weights
 from planner.notes import has_rates, machine_notes, model_context, workload_notes
+from planner.ranges import Span, decode_span_of, span_of
+from planner.reached import blocks_of
 from planner.shape import shape_of
-from planner.speed import host_bytes_per_s, steady_state
+from planner.speed import host_bytes_per_s
 from planner.units import GB, GIB
-from planner.workload import Machine, Method, Workload
+from planner.workload import Engine, Machine, Method, Workload
 
 SIZE_SCHEMA = "breakeven.size/1"
 
@@ -99,8 +103,14 @@ class Speed:
     aggregate_low: float
     aggregate_high: float
     prefill_tokens_per_s: float
+    prefill_low: float
+    prefill_high: float
     ttft_ms: float
+    ttft_low: float
+    ttft_high: float
     tpot_ms: float
+    tpot_low: float
+    tpot_high: float
     bound: Bound
     source: SpeedSource = SpeedSource.ESTIMATED
 
@@ -114,8 +124,14 @@ class Speed:
             "aggregate_low": self.aggregate_low,
             "aggregate_high": self.aggregate_high,
             "prefill_tokens_per_s": self.prefill_tokens_per_s,
+            "prefill_low": self.prefill_low,
+            "prefill_high": self.prefill_high,
             "ttft_ms": self.ttft_ms,
+            "ttft_low": self.ttft_low,
+            "ttft_high": self.ttft_high,
             "tpot_ms": self.tpot_ms,
+            "tpot_low": self.tpot_low,
+            "tpot_high": self.tpot_high,
             "bound": str(self.bound),
             "source": str(self.source),
         }
@@ -251,11 +267,19 @@ def question_of(
         input_tokens=float(workload.input_tokens),
         output_tokens=float(workload.output_tokens),
         offload_fraction=workload.offload_fraction,
-        host_bytes_per_s=host_bytes_per_s(workload.host_gb_per_s),
+        offloads_experts_first=offloads_experts_first(workload),
+        host_bytes_per_s=host_bytes_per_s(workload.host_gb_per_s, workload.engine, workload.method),
         columns=columns,
         peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(workload.quant.compute_dtype),
+        precision=columns.precision(workload.quant.compute_dtype),
+        blocks=blocks_of(workload.quant),
         gpu_count=np.array([float(machine.gpu_count) for machine in machines]),
     )
+
+
+def offloads_experts_first(workload: Workload) -> bool:
+    """Whether experts go to host memory before the rest: in llama.cpp (`--n-cpu-moe`), not in servers."""
+    return workload.engine is Engine.LLAMA_CPP and workload.method is Method.CALIBRATED
 
 
 def _works(workload: Workload, count: int, batch: Sequence[int] | None) -> list[Workload]:
@@ -326,52 +350,54 @@ def _speeds(
             speeds.append(None)
             continue
         decode, aggregate, prefill, ttft_s, tpot_s, bound = row
-        factor = range_factor(machine.gpu, work.engine)
-        known = constants().engine(work.engine)
-        decode_width, aggregate_width = 1 + known.decode_range * factor, 1 + known.aggregate_range * factor
-        speeds.append(
-            Speed(
-                decode_tokens_per_s=decode,
-                decode_low=decode / decode_width,
-                decode_high=decode * decode_width,
-                aggregate_tokens_per_s=aggregate,
-                aggregate_low=aggregate / aggregate_width,
-                aggregate_high=aggregate * aggregate_width,
-                prefill_tokens_per_s=prefill,
-                ttft_ms=ttft_s * 1e3,
-                tpot_ms=1e3 / decode if work.batch == 1 else tpot_s * 1e3,
-                bound=Bound(BOUNDS[bound]),
-            )
-        )
+        tpot_ms = 1e3 / decode if work.batch == 1 else tpot_s * 1e3
+        figures = {
+            "decode": ("decode_tokens_per_s", decode),
+            "aggregate": ("aggregate_tokens_per_s", aggregate),
+            "prefill": ("prefill_tokens_per_s", prefill),
+            "ttft": ("ttft_ms", ttft_s * 1e3),
+            "tpot": ("tpot_ms", tpot_ms),
+        }
+        ends: dict[str, float] = {}
+        for quantity, (_, value) in figures.items():
+            span = _span(machine.gpu, work.engine, quantity, work.batch > 1)
+            ends[f"{quantity}_low"], ends[f"{quantity}_high"] = value * span.low, value * span.high
+        values: dict[str, Any] = {**dict(figures.values()), **ends}
+        speeds.append(Speed(**values, bound=Bound(BOUNDS[bound])))
     return speeds
 
 
+@cache
+def _span(gpu: Gpu, engine: Engine, quantity: str, is_batched: bool) -> Span:
+    if quantity == "decode":
+        return decode_span_of(gpu, engine, 2 if is_batched else 1)
+    return span_of(gpu, engine, quantity)
+
+
 def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed:
-    """Return a speed in which a measured decode step takes the place of the estimated one."""
-    decode_s = 1.0 / decode_tokens_per_s
-    ttft_ms, tpot_ms = speed.ttft_ms, decode_s * 1e3
+    """
+    Return a speed in which a measured decode step takes the place of the estimated one.
+
+    What the prompts of others add to the time between tokens stays, and so does the time to the first.
+    """
+    tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
     aggregate = decode_tokens_per_s * work.batch
     if work.method is Method.CALIBRATED:
-        steady = steady_state(
-            decode_s=decode_s,
-            prompt_s=work.input_tokens / speed.prefill_tokens_per_s,
-            batch=float(work.batch),
-            output_tokens=float(work.output_tokens),
-            engine=constants().engine(work.engine),
-        )
-        ttft_ms, aggregate = float(steady.ttft_s) * 1e3, float(steady.aggregate_tokens_per_s)
-        tpot_ms = tpot_ms if work.batch == 1 else float(steady.tpot_s) * 1e3
-    width = speed.aggregate_high / speed.aggregate_tokens_per_s
+        request_s = (speed.ttft_ms + (work.output_tokens - 1) * tpot_ms) / 1e3
+        aggregate = work.batch * work.output_tokens / request_s
+    change = aggregate / speed.aggregate_tokens_per_s
+    slower = tpot_ms / speed.tpot_ms
     return replace(
         speed,
         decode_tokens_per_s=decode_tokens_per_s,
         decode_low=decode_tokens_per_s,
         decode_high=decode_tokens_per_s,
         aggregate_tokens_per_s=aggregate,
-        aggregate_low=aggregate / width,
-        aggregate_high=aggregate * width,
-        ttft_ms=ttft_ms,
+        aggregate_low=speed.aggregate_low * change,
+        aggregate_high=speed.aggregate_high * change,
         tpot_ms=tpot_ms,
+        tpot_low=speed.tpot_low * slower,
+        tpot_high=speed.tpot_high * slower,
         source=SpeedSource.MEASURED,
     )
 

@@ -4,30 +4,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.constants import EngineConstants, constants
-from planner.memory import Numbers, Weights
-from planner.shape import Shape
+from planner.constants import constants
+from planner.memory import Numbers
+from planner.reached import Reached
 from planner.units import GB
+from planner.work import Work, experts_read_share
+from planner.workload import Engine, Method
+
+# Prompts of llama.cpp are cut into batches of this many chunks, which GPUs with layers of their own work on
+# one after the other: n_batch 2048 over n_ubatch 512 (llama.cpp, common/arg.cpp).
+CHUNKS_IN_FLIGHT = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
     """Some GPUs as one engine uses them; numbers or arrays that broadcast."""
 
-    gpu_count: Numbers
-    sharing: (
-        Numbers  # GPUs that work on one layer together: all with tensor parallelism, 1 where layers are split
-    )
+    sharing: Numbers  # GPUs that work on one layer together
+    stages: Numbers  # groups of them with layers of their own
+    expert_ranks: Numbers  # among which whole experts are shared out; 1: each expert is split among all
+    micro_batches: Numbers  # parts of a batch that are at work in different stages
     bandwidth_bytes_per_s: Numbers  # of one GPU
     peak_flops: Numbers  # of one GPU, in the precision of the products
-    efficiency: Numbers
-    cache_efficiency: Numbers
-    layer_overhead_s: Numbers
-    compute_share: Numbers
+    flops_per_watt: Numbers  # of the peak, 10^12; 0 where it does not matter or is not known
     link_bytes_per_s: Numbers
-    link_latency_s: Numbers
+    link_kind: Numbers  # 0 links of GPUs, 1 slots, 2 a network
     host_bytes_per_s: Numbers  # for single tokens, which the CPU may compute where they lie
     host_stream_bytes_per_s: Numbers  # for prompts, computed on the GPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offload:
+    """The shares of the weights that lie in host memory."""
+
+    dense: Numbers = 0.0
+    experts: Numbers = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,189 +67,163 @@ class SteadyState:
     aggregate_tokens_per_s: Numbers
 
 
-def experts_read_share(routed_share: float, tokens: Numbers) -> Numbers:
-    """
-    Share of the routed experts that a step of so many tokens reads: 1 - (1 - k/E)^(tokens^0.85).
-
-    Source:
-        docs/methodology.md, "Speed".
-    """
-    exponent = np.power(tokens, constants().experts.batch_exponent)
-    share: Numbers = 1.0 - np.power(1.0 - routed_share, exponent)
-    return share
-
-
-def weights_read_bytes(shape: Shape, weights: Weights, tokens: Numbers) -> Numbers:
-    """Weights that a step of so many tokens reads. [B]"""
-    return weights.dense_read_bytes + weights.routed_bytes * experts_read_share(shape.routed_share, tokens)
-
-
-def cache_read_bytes(
-    shape: Shape, context_tokens: Numbers, batch: Numbers, bytes_per_element: float, ranks: Numbers
+def all_reduce_s(
+    work: Work, hardware: Hardware, reached: Reached, tokens: Numbers, passes: Numbers
 ) -> Numbers:
-    """Cache that one step reads, summed over ranks; a latent is read by each of them. [B]"""
-    elements: Numbers = 0.0
-    for term in shape.cache_terms:
-        limits = [limit for limit in (term.window_tokens, term.read_budget_tokens) if limit is not None]
-        read = np.minimum(context_tokens, min(limits)) if limits else context_tokens
-        copies = ranks if term.kv_heads is None else np.maximum(1.0, ranks / term.kv_heads)
-        elements = elements + term.elements_per_token * read * copies
-    return elements * batch * bytes_per_element
-
-
-def attention_flops_per_token(shape: Shape, context_tokens: Numbers) -> Numbers:
-    """Operations of attention for one new token that looks back at the context. [FLOP]"""
-    flops: Numbers = shape.recurrent_flops_per_token
-    for work in shape.attention:
-        seen = (
-            context_tokens if work.window_tokens is None else np.minimum(context_tokens, work.window_tokens)
-        )
-        flops = flops + work.flops_per_pair * seen
-    return flops
-
-
-def attention_flops_of_prompt(shape: Shape, tokens: Numbers) -> Numbers:
-    """Operations of attention over a whole prompt: each token looks back at those before it. [FLOP]"""
-    flops: Numbers = shape.recurrent_flops_per_token * tokens
-    for work in shape.attention:
-        window = tokens if work.window_tokens is None else np.minimum(tokens, work.window_tokens)
-        flops = flops + work.flops_per_pair * window * (tokens - window / 2)
-    return flops
-
-
-def all_reduce_s(shape: Shape, tokens: Numbers, passes: Numbers, hardware: Hardware) -> Numbers:
     """
     Time of two all-reduces a layer. [s]
 
-    2 L [latency log2 n + 2 (n-1)/n x tokens x H x 2 B / (link x 0.6)].
+    2 L [latency log2 n x passes + 2 (n-1)/n x tokens x H x 2 B / (link x share reached)].
 
     Args:
-        shape: The model.
+        work: The model's layers and width.
+        hardware: Its `sharing` is n; 1 costs nothing.
+        reached: Latencies and the share of the link.
         tokens: Of all passes together.
         passes: Through the model.
-        hardware: Its `sharing` is n; 1 costs nothing.
     """
     n = hardware.sharing
-    volume = 2.0 * (n - 1.0) / n * tokens * shape.hidden_size * 2.0
-    transfer = volume / (hardware.link_bytes_per_s * constants().link.efficiency)
-    return 2.0 * shape.blocks * (hardware.link_latency_s * np.log2(n) * passes + transfer)
+    volume = 2.0 * (n - 1.0) / n * tokens * work.hidden_size * 2.0
+    transfer = volume / (hardware.link_bytes_per_s * reached.link_efficiency)
+    within = np.where(np.equal(hardware.link_kind, 0.0), reached.fast_link_s, reached.slow_link_s)
+    network_s = constants().link.network_latency_us * 1e-6
+    latency = np.where(np.equal(hardware.link_kind, 2.0), network_s, within)
+    return 2.0 * work.blocks * (latency * np.log2(n) * passes + transfer)
 
 
 def decode_step(
-    shape: Shape,
-    weights: Weights,
-    hardware: Hardware,
-    engine: EngineConstants,
-    *,
-    batch: Numbers,
-    cache_bytes: Numbers,
-    attention_flops: Numbers,
-    offload_fraction: Numbers,
+    work: Work, hardware: Hardware, reached: Reached, *, batch: Numbers, offload: Offload
 ) -> Step:
     """
-    One decode step of `batch` sequences.
+    One decode step of `batch` sequences, one token of each.
+
+    Source:
+        docs/methodology.md, "Speed".
+    """
+    tokens = np.maximum(batch / hardware.micro_batches, 1.0)
+    share = experts_read_share(work.routed_share, tokens, reached.expert_exponent)
+    cache = tokens * (work.cache_bytes + 2.0 * work.state_bytes)
+    cache_s = cache / (hardware.sharing * hardware.bandwidth_bytes_per_s * reached.cache_efficiency)
+    flops = _products(work, hardware, reached, tokens, tokens, share) + work.attention_flops * tokens
+    layer_s = reached.layer_s + work.is_moe * reached.expert_layer_s + work.is_latent * reached.latent_layer_s
+    host_bytes = work.dense_read_bytes * offload.dense + work.routed_bytes * share * offload.experts
+    on_host = np.maximum(offload.dense, offload.experts * work.is_moe)
+    return Step(
+        memory_s=_weights_s(work, hardware, reached, share, offload) + cache_s,
+        compute_s=flops / _rate(hardware, reached),
+        interconnect_s=all_reduce_s(work, hardware, reached, tokens, 1.0)
+        + (hardware.stages - 1.0) * reached.hop_s,
+        host_s=host_bytes / hardware.host_bytes_per_s + on_host * work.blocks * reached.host_layer_s,
+        overhead_s=work.blocks * layer_s + reached.step_s + batch * reached.sequence_s,
+    )
+
+
+def prompt_step(
+    work: Work,
+    hardware: Hardware,
+    reached: Reached,
+    *,
+    offload: Offload,
+    chunk_tokens: Numbers | None = None,
+    together: Numbers = 1.0,
+) -> Step:
+    """
+    One prompt in chunks; the head works on its last token only.
 
     Args:
-        shape: The model.
-        weights: In the format served.
+        work: The model and the prompt.
         hardware: The GPUs.
-        engine: Its overheads.
-        batch: Sequences, one token of each.
-        cache_bytes: Cache and state read and written, summed over the ranks. [B]
-        attention_flops: Of all sequences. [FLOP]
-        offload_fraction: Of the weights, read from host memory in every step.
+        reached: What the engine reaches.
+        offload: What lies in host memory.
+        chunk_tokens: Of one chunk; the engine's own where None.
+        together: Prompts that share a chunk: each bears its part of what a chunk costs. Above 1, or with
+            steps of a batch in between, the weights are read for those anyway.
 
     Source:
         docs/methodology.md, "Speed".
     """
-    on_gpu = (1.0 - offload_fraction) / (
-        hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.efficiency
+    limit = reached.prompt_chunk_tokens if chunk_tokens is None else chunk_tokens
+    tokens = work.prompt_tokens
+    chunk = np.minimum(tokens * together, limit)
+    passes = np.ceil(tokens * together / limit) / together
+    share = experts_read_share(work.routed_share, chunk, reached.expert_exponent)
+    products = _products(work, hardware, reached, tokens, chunk, share) - 2.0 * work.head_params * tokens
+    flops = products + work.prompt_attention_flops / reached.attention_share
+    layer_s = (
+        reached.prompt_layer_s
+        + work.is_moe * reached.prompt_expert_layer_s
+        + work.is_latent * reached.prompt_latent_layer_s
     )
-    share = experts_read_share(shape.routed_share, batch)
-    experts = weights.routed_bytes * share / engine.expert_read_efficiency
-    cache_s = cache_bytes / (hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.cache_efficiency)
-    flops = 2.0 * shape.active_params * batch + attention_flops
-    rate = hardware.sharing * hardware.peak_flops * _compute_share(shape, hardware, engine)
-    hops = (hardware.gpu_count - hardware.sharing) * constants().host.hop_ms * 1e-3
+    weights_s = _weights_s(work, hardware, reached, share, offload)
+    copies = 4.0 * reached.unpack_passes * (work.dense_params - work.head_params + work.expert_params)
+    unpack_s = copies / (hardware.sharing * hardware.bandwidth_bytes_per_s * reached.efficiency)
+    host_bytes = work.dense_read_bytes * offload.dense + work.routed_bytes * share * offload.experts
+    gain = _pipeline(np.ceil(tokens / limit), hardware.stages, reached.pipeline_share)
     return Step(
-        memory_s=(weights.dense_read_bytes + experts) * on_gpu + cache_s,
-        compute_s=flops / rate,
-        interconnect_s=all_reduce_s(shape, batch, 1.0, hardware) + hops,
-        host_s=offload_fraction * weights_read_bytes(shape, weights, batch) / hardware.host_bytes_per_s,
-        overhead_s=_overhead_s(shape, hardware, engine) + batch * engine.sequence_overhead_us * 1e-6,
+        memory_s=passes * weights_s / gain,
+        compute_s=flops / (_rate(hardware, reached) * reached.prompt_share) / gain,
+        interconnect_s=all_reduce_s(work, hardware, reached, tokens, passes)
+        + passes * (hardware.stages - 1.0) * reached.hop_s,
+        host_s=passes
+        * host_bytes
+        / (hardware.host_stream_bytes_per_s * reached.prompt_host_efficiency)
+        / gain,
+        overhead_s=passes * (work.blocks * layer_s + unpack_s) / gain,
     )
 
 
-def prefill_step(
-    shape: Shape,
-    weights: Weights,
-    hardware: Hardware,
-    engine: EngineConstants,
-    *,
-    tokens: Numbers,
-    offload_fraction: Numbers,
-) -> Step:
+def prompt_among_others_s(
+    work: Work, hardware: Hardware, reached: Reached, *, batch: Numbers, offload: Offload
+) -> Numbers:
     """
-    One prompt alone, in chunks of the engine's size; the head works on its last token only.
+    What one prompt costs the requests in flight beside it: its part of the chunks that prompts share. [s]
 
-    Source:
-        docs/methodology.md, "Speed".
+    Prompts that come in while others are decoded are put into one chunk as long as it holds them, at most a
+    quarter of the batch at once; stages work on different prompts at the same time.
     """
-    chunk = np.minimum(tokens, float(engine.prefill_chunk_tokens))
-    passes = np.ceil(tokens / engine.prefill_chunk_tokens)
-    share = experts_read_share(shape.routed_share, chunk)
-    read = weights.dense_read_bytes + weights.routed_bytes * share / engine.expert_read_efficiency
-    on_gpu = (1.0 - offload_fraction) / (
-        hardware.sharing * hardware.bandwidth_bytes_per_s * hardware.efficiency
-    )
-    flops = 2.0 * (shape.active_params - shape.head_params) * tokens + attention_flops_of_prompt(
-        shape, tokens
-    )
-    rate = hardware.sharing * hardware.peak_flops * _compute_share(shape, hardware, engine)
-    host = offload_fraction * weights_read_bytes(shape, weights, chunk) / hardware.host_stream_bytes_per_s
-    hops = (hardware.gpu_count - hardware.sharing) * constants().host.hop_ms * 1e-3
-    return Step(
-        memory_s=passes * read * on_gpu,
-        compute_s=flops / rate,
-        interconnect_s=all_reduce_s(shape, tokens, passes, hardware) + passes * hops,
-        host_s=passes * host,
-        overhead_s=passes * _overhead_s(shape, hardware, engine),
-    )
+    room = reached.prompt_chunk_tokens / np.maximum(work.prompt_tokens, 1.0)
+    together = np.clip(room, 1.0, np.maximum(batch / 4.0, 1.0))
+    step = prompt_step(work, hardware, reached, offload=offload, together=together)
+    shared = step.compute_s + step.interconnect_s + step.host_s + step.overhead_s
+    return shared / hardware.micro_batches
 
 
 def steady_state(
     *,
     decode_s: Numbers,
     prompt_s: Numbers,
+    other_prompt_s: Numbers,
     batch: Numbers,
     output_tokens: Numbers,
-    engine: EngineConstants,
+    reached: Reached,
 ) -> SteadyState:
     """
     Requests always in flight, each waiting for its own prompt and slowed by the prompts of the others.
 
     While one request decodes, each of the others brings one prompt, and a prompt stops the decoding of all.
     A share of that stall is met before the first token, the rest between tokens. By Little's law the output
-    rate is batch x output / time of a request = batch x output / (output x decode step + batch x prompt +
-    overhead); alone, nothing is added to the decode step.
+    rate is batch x output / time of a request; alone, nothing is added to the decode step.
 
     Args:
         decode_s: One decode step at this batch. [s]
         prompt_s: One prompt alone. [s]
+        other_prompt_s: What the prompt of another costs. [s]
         batch: Requests in flight.
         output_tokens: Of one request.
-        engine: Its overlap and overheads.
+        reached: Overheads and waiting.
 
     Source:
         docs/methodology.md, "Speed".
     """
-    stall = (batch - 1.0) * prompt_s
+    stall = (batch - 1.0) * other_prompt_s
     further = np.maximum(output_tokens - 1.0, 1.0)
-    waiting = np.where(np.less(output_tokens, 2), 1.0, engine.queue_share)
-    ttft = engine.first_token_overhead_ms * 1e-3 + prompt_s + stall * waiting
-    tpot = decode_s + stall * (1.0 - waiting) / further
+    early = np.where(np.less(output_tokens, 2), 1.0, reached.queue_share)
+    waiting = reached.waiting_steps * decode_s * (1.0 - 1.0 / batch)
+    ttft = reached.first_token_s + prompt_s + waiting + stall * early
+    tpot = decode_s + stall * (1.0 - early) / further
     request_s = ttft + (output_tokens - 1.0) * tpot
-    return SteadyState(ttft_s=ttft, tpot_s=tpot, aggregate_tokens_per_s=batch * output_tokens / request_s)
+    aggregate = batch * output_tokens / request_s * reached.run_share
+    return SteadyState(ttft_s=ttft, tpot_s=tpot, aggregate_tokens_per_s=aggregate)
 
 
 def simple_decode_s(
@@ -269,16 +254,50 @@ def simple_prefill_tokens_per_s(active_params: Numbers, peak_flops: Numbers) -> 
     return peak_flops * constants().simple.prefill_share / (2.0 * active_params)
 
 
-def host_bytes_per_s(host_gb_per_s: float | None) -> float:
-    """Return the bandwidth of the path to host memory, the documented default where none is given. [B/s]"""
-    return (constants().host.default_gb_per_s if host_gb_per_s is None else host_gb_per_s) * GB
+def host_bytes_per_s(host_gb_per_s: float | None, engine: Engine, method: Method) -> float:
+    """
+    Return the bandwidth of the path to host memory. [B/s]
+
+    Where none is given: a slot for servers and for the sizing page, the memory of a desktop for llama.cpp,
+    whose CPU computes where the weights lie.
+    """
+    if host_gb_per_s is not None:
+        return host_gb_per_s * GB
+    known = constants().host
+    is_local = engine is Engine.LLAMA_CPP and method is Method.CALIBRATED
+    return (known.desktop_gb_per_s if is_local else known.default_gb_per_s) * GB
 
 
-def _compute_share(shape: Shape, hardware: Hardware, engine: EngineConstants) -> Numbers:
-    return hardware.compute_share * (engine.moe_compute_share if shape.is_moe else 1.0)
+def _weights_s(work: Work, hardware: Hardware, reached: Reached, share: Numbers, offload: Offload) -> Numbers:
+    """Reading what lies on the GPUs of the weights for one pass. [s]"""
+    experts = work.routed_bytes * share * (1.0 - offload.experts) / reached.expert_efficiency
+    read = work.dense_read_bytes * (1.0 - offload.dense) + experts
+    return read / (hardware.sharing * hardware.bandwidth_bytes_per_s * reached.efficiency)
 
 
-def _overhead_s(shape: Shape, hardware: Hardware, engine: EngineConstants) -> Numbers:
-    """Launching the kernels of each layer, and the step of the engine. [s]"""
-    experts = engine.moe_layer_overhead_us * 1e-6 if shape.is_moe else 0.0
-    return shape.blocks * (hardware.layer_overhead_s + experts) + engine.step_overhead_ms * 1e-3
+def _products(
+    work: Work, hardware: Hardware, reached: Reached, tokens: Numbers, chunk: Numbers, share: Numbers
+) -> Numbers:
+    """
+    Operations of matrix products, those of experts weighted by how badly they fill the units. [FLOP]
+
+    An expert gets chunk x k / E / (share read) tokens, and each rank a slice of its columns; few tokens and
+    narrow slices leave tiles empty.
+    """
+    rows = chunk * work.routed_share / share
+    columns = work.expert_columns * hardware.expert_ranks / hardware.sharing
+    unfilled = (1.0 + reached.expert_rows / rows) * (1.0 + reached.shard_columns / columns)
+    return 2.0 * tokens * (work.dense_params + work.expert_params * unfilled)
+
+
+def _rate(hardware: Hardware, reached: Reached) -> Numbers:
+    """Operations a second that are reached: cards whose peak outruns their power clock down. [FLOP/s]"""
+    peak = hardware.sharing * hardware.peak_flops
+    return peak * reached.compute_share / (1.0 + hardware.flops_per_watt * reached.power_weight)
+
+
+def _pipeline(chunks: Numbers, stages: Numbers, share: Numbers) -> Numbers:
+    """How much faster a prompt is on GPUs that hold layers of their own and work on different chunks."""
+    flying = np.minimum(chunks, CHUNKS_IN_FLIGHT)
+    gain = flying * stages / (flying + stages - 1.0)
+    return 1.0 + (gain - 1.0) * share

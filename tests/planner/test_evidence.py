@@ -18,6 +18,7 @@ from planner.evidence import (
 from planner.gpus import all_gpus
 from planner.models import all_models
 from planner.quants import find_quant
+from planner.replay import predictions, trials
 from planner.sizing import size
 from planner.workload import Engine, Machine, Workload
 
@@ -100,12 +101,18 @@ def test_results_of_a_model_include_those_of_its_shape():
 
 
 def test_the_estimate_beside_a_measurement_is_that_of_its_own_configuration():
-    run = next(run for run in all_runs() if run.first.row_id == "xd-0036")
+    run = next(run for run in all_runs() if run.first.row_id == "lmx-0050")
     speed = size(run.workload, run.machine).speed
-    assert estimate_of(run) == {"decode_tokens_per_s": speed.decode_tokens_per_s}
+    assert estimate_of(run) == {"decode_tokens_per_s": pytest.approx(speed.decode_tokens_per_s, rel=1e-6)}
     document = run_document(run)
-    assert document["source"] == "XiongjieDai/GPU-Benchmarks-on-LLM-Inference"
-    assert document["row_ids"] == ["xd-0036"]
+    assert document["source"].startswith("localmaxxing.com")
+    assert document["row_ids"] == ["lmx-0050"]
+
+
+def test_prompts_are_taken_off_estimates_as_well():
+    run = next(run for run in all_runs() if run.first.row_id == "arg-0001")
+    predicted = float(predictions(trials(run.results, Engine.VLLM))[0])
+    assert estimate_of(run) == {"aggregate_tokens_per_s": pytest.approx(predicted / 2)}
 
 
 def test_documents_hold_distance_source_and_both_figures():

@@ -192,9 +192,11 @@ def test_server_buffers_grow_only_above_the_default_number_of_sequences():
 
 
 def test_llama_cpp_buffer_as_worked_in_the_methodology():
-    # 512 x (4 x 128,256 + 2 x 8,192) B
+    # 512 x (8 x 4,096 + 4 x 128,256) B, as a start-up log says: 0.2603 GiB
     shape = shape_of(model("llama-3.1-8b-instruct"))
-    assert llama_cpp_runtime_bytes(shape, 8192.0, 1.0) == 271_056_896
+    assert llama_cpp_runtime_bytes(shape, 8192.0, 1.0) == 279_445_504
+    # a million tokens: the mask is wider than the logits
+    assert llama_cpp_runtime_bytes(shape, 2.0**20, 2.0) == 2 * 512 * (8 * 4096 + 2 * 2**20)
 
 
 @pytest.mark.parametrize(

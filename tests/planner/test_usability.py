@@ -22,8 +22,14 @@ def speed(tokens_per_s, ttft_ms):
         aggregate_low=tokens_per_s,
         aggregate_high=tokens_per_s,
         prefill_tokens_per_s=1000.0,
+        prefill_low=1000.0,
+        prefill_high=1000.0,
         ttft_ms=ttft_ms,
+        ttft_low=ttft_ms,
+        ttft_high=ttft_ms,
         tpot_ms=1000 / tokens_per_s,
+        tpot_low=1000 / tokens_per_s,
+        tpot_high=1000 / tokens_per_s,
         bound=Bound.MEMORY,
     )
 
