@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.constants import constants
-from planner.memory import Numbers
 from planner.reached import Reached
-from planner.units import GB
+from planner.units import GB, Numbers
 from planner.work import Work, experts_read_share
 from planner.workload import Engine, Method
 
