@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: dashboard test lint bench calibrate accuracy wheel clean
+.PHONY: dashboard test lint bench examples calibrate accuracy wheel clean
 
 dashboard: $(VENV)/.installed
 	@$(BIN)/breakeven dashboard --port $(PORT)
@@ -18,6 +18,9 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python bench/run.py
+
+examples: $(VENV)/.installed
+	@$(BIN)/python -m bench.examples
 
 calibrate: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.calibrate

@@ -13,7 +13,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-PARTS = ("plan", "size", "grid", "dashboard", "scale", "crash")
+PARTS = ("plan", "size", "grid", "decision", "dashboard", "load", "scale", "refresh", "crash", "faults")
 RUNS = 7
 
 
@@ -53,14 +53,46 @@ def measure(part: str) -> dict[str, object]:
 def write(part: str, figures: dict[str, object]) -> None:
     """Replace the part's table in the document; what stands outside the markers is a person's."""
     begin, end = f"<!-- figures: {part} -->", f"<!-- end: {part} -->"
-    rows = [f"| {name.replace('_', ' ')} | {value:,.3f} |" for name, value in flat(figures)]
     stamp = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    block = "\n".join([begin, f"Measured {stamp}.", "", "| figure | value |", "| --- | ---: |", *rows, end])
+    block = "\n".join([begin, f"Measured {stamp}.", "", *rendered(figures), end])
     text = DOCUMENT.read_text(encoding="utf-8")
     if begin not in text:
         text += f"\n## {part}\n\n{begin}\n{end}\n"
     head, rest = text.split(begin, 1)
     DOCUMENT.write_text(head + block + rest.split(end, 1)[1], encoding="utf-8")
+
+
+def rendered(figures: dict[str, object]) -> list[str]:
+    """Return the lines of the tables: one of all single figures, and one for each group of alike rows."""
+    groups = {name: group for name, group in figures.items() if is_table(group)}
+    lines: list[str] = []
+    single = flat({name: value for name, value in figures.items() if name not in groups})
+    if single:
+        lines += ["| figure | value |", "| --- | ---: |"]
+        lines += [f"| {name.replace('_', ' ')} | {value:,.3f} |" for name, value in single]
+    for name, group in groups.items():
+        columns = list(next(iter(group.values())))
+        lines += ["", f"| {name} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
+        lines += [
+            f"| {row} | {' | '.join(number(values[c]) for c in columns)} |" for row, values in group.items()
+        ]
+    return lines
+
+
+def number(value: float) -> str:
+    """Write a figure of a table: a count as it is, a share with two decimals."""
+    return f"{value:,d}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def is_table(group: object) -> bool:
+    """Whether a group of figures is made of rows that all have the same columns of numbers."""
+    rows = list(group.values()) if isinstance(group, dict) else []
+    return len(rows) > 1 and all(
+        isinstance(row, dict)
+        and list(row) == list(rows[0])
+        and not any(isinstance(v, dict) for v in row.values())
+        for row in rows
+    )
 
 
 def flat(figures: dict[str, object], prefix: str = "") -> list[tuple[str, float]]:
@@ -84,7 +116,8 @@ def main() -> int:
             parser.error(f"no part {part!r}; there are {', '.join(PARTS)}")
         figures = measure(part)
         print(part, json.dumps(figures, indent=1))
-        write(part, figures)
+        if figures:  # a part that lacks what it measures has said so
+            write(part, figures)
     return 0
 
 

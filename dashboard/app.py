@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import parts
+from dashboard import address, parts
 
 # Page, path, fields that are not folded there. The first one answers at `/`.
 PAGES = (
@@ -22,15 +22,16 @@ def run() -> None:
         layout="wide",
         initial_sidebar_state="collapsed",
     )
-    pages = [
-        st.Page(f"views/{name}.py", title=title, default=name == "decide", url_path=name)
+    pages = {
+        name: st.Page(f"views/{name}.py", title=title, default=name == "decide", url_path=name)
         for name, title, _ in PAGES
-    ]
-    page = st.navigation(pages, position="top")
-    open_fields = {title: fields for _, title, fields in PAGES}[page.title]
+    }
+    page = st.navigation(list(pages.values()), position="hidden")  # own links take the question along
+    name, open_fields = {title: (name, fields) for name, title, fields in PAGES}[page.title]
     with parts.guarded():
-        parts.open_frame(open_fields)
+        frame = parts.open_frame(name, open_fields, pages)
         page.run()
+        address.write(frame.scenario, name)  # filters of the page may have been drawn since
 
 
 if __name__ == "__main__":  # as Streamlit calls it

@@ -4,6 +4,7 @@ Charts as Altair objects, made from plain records: nothing here reads a database
 Each has direct labels, dash as well as colour, and a sentence for those who cannot see it (`Drawing.alt`).
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +12,23 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.utils import schemapi
 
-from dashboard.data import Effect
+from dashboard.what_if import Effect, Influence
 from planner.compare import CostByHours, Crossing
 from planner.money import Money
 from planner.sizing import Sizing
+from planner.units import GIB
 from pricing.stored import StoredOffer
+
+# Checking each part of a chart while it is built takes most of the time of a page; the tests check the whole.
+schemapi.disable_debug_mode()
 
 # Okabe and Ito (2008), "Color Universal Design": told apart by all kinds of colour vision. Yellow and black
 # are left out: they vanish on one of the two themes.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+BLUE_ON_DARK = "#3D9BDC"  # the first of them is too dark there for words: 3.5:1; this one is 5.7:1
+TEXT_COLOURS = ("#31333f", "#e6e6e6")  # on light and on dark, both above 10:1
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (10, 4), (1, 3))
 GREY = "#7f7f7f"
 TEXT_SIZE = 13
@@ -54,17 +62,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
-    """One cell of a grid: `level` 0 is good, higher is worse; `word` says it without colour."""
-
-    row: str
-    column: str
-    word: str
-    level: int
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dot:
     """One named point of a cloud; those on the front are marked."""
 
@@ -85,6 +82,24 @@ class Drawing:
     names: str = ""  # what the short labels stand for
     key: str | None = None
     rows: Sequence[Mapping[str, object]] = ()  # the figures behind it
+
+    def to_spec(self, *, is_dark: bool) -> dict[str, Any]:
+        """
+        Return the chart as the browser draws it, words in the colour of the page's text.
+
+        The theme's own colour is too pale to read. The specification is not checked against its schema again:
+        that takes longer than all the rest, and the tests do it.
+
+        Args:
+            is_dark: Whether the page is dark.
+        """
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        if is_dark:
+            spec = json.loads(json.dumps(spec).replace(COLOURS[0], BLUE_ON_DARK))
+        text = TEXT_COLOURS[is_dark]
+        axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
+        legend = {"labelColor": text, "labelFontSize": 12}
+        return spec | {"config": {"axis": axis, "legend": legend, "text": {"color": text}}}
 
 
 def crossing(found: Crossing, money: Money) -> Drawing | None:
@@ -196,11 +211,13 @@ def lines(
         .encode(x=x_axis, y=y_axis, color=colour, strokeDash=dash, tooltip=tips),
         alt.Chart(alt.Data(values=_end_labels(series, gap=top * TEXT_SIZE * 1.3 / height)))
         .mark_text(align="left", dx=6, fontSize=TEXT_SIZE, fontWeight="bold", limit=220)
-        .encode(x="x:Q", y="y:Q", text="line:N", color=colour),
+        .encode(x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("line:N"), color=colour),
     ]
     if here is not None:
         layers.append(
-            alt.Chart(alt.Data(values=[{"x": here}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x="x:Q")
+            alt.Chart(alt.Data(values=[{"x": here}]))
+            .mark_rule(color=GREY, strokeDash=[2, 3])
+            .encode(x=alt.X("x:Q"))
         )
     for mark in marks:
         # Two rising lines leave room to the lower right of where they cross, and to the upper left.
@@ -208,9 +225,11 @@ def lines(
         align, dx, dy = ("left", 8, 18) if is_left else ("right", -8, -16)
         point = alt.Chart(alt.Data(values=[{"x": mark.x, "y": mark.y, "text": mark.text}]))
         layers += [
-            point.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(x="x:Q", y="y:Q"),
+            point.mark_point(size=110, filled=False, strokeWidth=2.5, color=GREY).encode(
+                x=alt.X("x:Q"), y=alt.Y("y:Q")
+            ),
             point.mark_text(align=align, dx=dx, dy=dy, fontSize=TEXT_SIZE).encode(
-                x="x:Q", y="y:Q", text="text:N"
+                x=alt.X("x:Q"), y=alt.Y("y:Q"), text=alt.Text("text:N")
             ),
         ]
     chart = alt.layer(*layers).properties(height=height)
@@ -229,21 +248,23 @@ def stack(parts: Sequence[Part], *, limit: float, limit_text: str, x_title: str,
     base = alt.Chart(alt.Data(values=rows))
     bars = base.mark_bar(height=18, cornerRadius=2).encode(
         x=alt.X("from:Q", title=x_title, scale=alt.Scale(domain=[0, 1.18 * max(start, limit)])),
-        x2="to:Q",
+        x2=alt.X2("to:Q"),
         y=y_axis,
         color=alt.Color("row:N", legend=None, scale=alt.Scale(domain=names, range=_cycle(COLOURS, names))),
         tooltip=[alt.Tooltip("row:N", title="part"), alt.Tooltip("text:N", title="size")],
     )
-    texts = base.mark_text(align="left", dx=6, fontSize=TEXT_SIZE).encode(x="to:Q", y=y_axis, text="text:N")
+    texts = base.mark_text(align="left", dx=6, fontSize=TEXT_SIZE).encode(
+        x=alt.X("to:Q"), y=y_axis, text=alt.Text("text:N")
+    )
     mark = alt.Chart(alt.Data(values=[{"limit": limit, "text": limit_text}]))
     rule = mark.mark_rule(
         strokeWidth=2.5, strokeDash=[6, 3], color=COLOURS[1] if over else COLOURS[2]
-    ).encode(x="limit:Q")
+    ).encode(x=alt.X("limit:Q"))
     is_left = limit < 0.5 * max(start, limit)  # write towards the middle: the edge would cut the word off
     align, shift = ("left", 6) if is_left else ("right", -6)
     word = mark.mark_text(
         align=align, dx=shift, baseline="bottom", fontSize=TEXT_SIZE, fontWeight="bold"
-    ).encode(x="limit:Q", y=alt.value(-4), text="text:N")
+    ).encode(x=alt.X("limit:Q"), y=alt.YValue(-4), text=alt.Text("text:N"))
     chart = alt.layer(bars, texts, rule, word).properties(height=30 * len(parts) + AXIS_HEIGHT)
     return Drawing(chart=chart, alt=alt_text)
 
@@ -258,7 +279,7 @@ def memory(sizing: Sizing) -> Drawing:
         "Runtime": "runtime_gib",
     }
     sizes = {label: float(str(document[field])) for label, field in on_gpu.items()}
-    sizes["Weights"] -= float(str(document["offloaded_gib"]))
+    sizes["Weights"] -= sizing.memory.offloaded_bytes / GIB  # what spills by itself is still in the total
     usable, total = float(str(document["usable_gib"])), float(str(document["total_gib"]))
     parts = [Part(label=k, size=v, text=f"{v:,.2f} GiB") for k, v in sizes.items() if v > 0 or k != "State"]
     listed = ", ".join(f"{part.label.lower()} {part.text}" for part in parts)
@@ -307,15 +328,15 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
         legend=alt.Legend(title=None, orient="top", columns=4),
     )
     base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("from:T", title="seen"),
+        x=alt.X("from:T", title="seen", axis=alt.Axis(format="%Y-%m-%d", tickCount=8)),
         y=alt.Y("usd:Q", title="USD/GPU-h", scale=alt.Scale(zero=False)),
         color=colour,
         tooltip=[
             "provider:N",
             alt.Tooltip("what:N", title="offer"),
             alt.Tooltip("usd:Q", title="USD/GPU-h", format=".3f"),
-            alt.Tooltip("from:T", title="from"),
-            alt.Tooltip("to:T", title="to"),
+            alt.Tooltip("from:T", title="from", format="%Y-%m-%d"),
+            alt.Tooltip("to:T", title="to", format="%Y-%m-%d"),
         ],
     )
     shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
@@ -342,7 +363,8 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
         {
             "gpu": gpu,
             "usd": row["usd_per_gpu_hour"],
-            "text": f"{row['usd_per_gpu_hour']:.2f}  {row['provider']}, {row['tier']}",
+            "text": f"{row['usd_per_gpu_hour']:.2f}  {row['provider']}, {row['tier']}, "
+            f"{row['seen_at']:%Y-%m-%d}",
         }
         for gpu, row in cheapest.items()
     ]
@@ -353,42 +375,15 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
         tooltip=["gpu:N", alt.Tooltip("text:N", title="cheapest")],
     )
     bars = base.mark_bar(color=COLOURS[0], height=14)
-    words = base.mark_text(align="left", dx=6, fontSize=12).encode(text="text:N")
+    words = base.mark_text(align="left", dx=6, fontSize=12).encode(text=alt.Text("text:N"))
     said = ", ".join(f"{value['gpu']} {value['usd']:.2f}" for value in values[:5])
     return Drawing(
         chart=(bars + words).properties(height=24 * len(values) + AXIS_HEIGHT),
         alt=f"Cheapest price of each GPU in USD per GPU-hour: {said} and so on.",
+        title=f"The cheapest of each, for the {len(values)} GPUs that are offered most often"
+        if len(values) > 1
+        else "The cheapest of these",
     )
-
-
-def grid(cells: Sequence[Cell], *, row_title: str, column_title: str, alt_text: str) -> Drawing:
-    """Show words in a grid of cells, shaded by how good they are."""
-    values = [
-        {"row": c.row, "column": c.column, "word": c.word, "level": c.level, "detail": c.detail}
-        for c in cells
-    ]
-    rows = list(dict.fromkeys(cell.row for cell in cells))
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    base = alt.Chart(alt.Data(values=values)).encode(
-        x=alt.X("column:N", sort=columns, title=column_title, axis=alt.Axis(orient="top", labelAngle=-40)),
-        y=alt.Y("row:N", sort=rows, title=row_title, axis=alt.Axis(labelLimit=260)),
-        tooltip=[
-            alt.Tooltip("row:N", title=row_title),
-            alt.Tooltip("column:N", title=column_title),
-            alt.Tooltip("detail:N", title="what"),
-        ],
-    )
-    # Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
-    shades = ["#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee"]
-    boxes = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color("level:O", legend=None, scale=alt.Scale(domain=[0, 1, 2, 3], range=shades))
-    )
-    # A narrow screen has room for the number alone.
-    shown = f"width / {len(columns)} < 48 ? split(datum.word, ' ')[0] : datum.word"
-    words = base.transform_calculate(shown=shown).mark_text(fontSize=12, color="#1a1a1a")
-    words = words.encode(text="shown:N")
-    chart = (boxes + words).properties(height=24 * len(rows) + 120)
-    return Drawing(chart=chart, alt=alt_text)
 
 
 def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, height: int = 380) -> Drawing:
@@ -421,12 +416,16 @@ def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, hei
         ],
     )
     front = alt.Chart(alt.Data(values=sorted((v for v in values if v["front"]), key=lambda v: v["x"])))
-    path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order="x:Q")
-    names = front.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
-        x=x_axis, y=y_axis, text="label:N"
+    path = front.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x_axis, y=y_axis, order=alt.Order("x:Q"))
+    # A narrow screen has no room for names: they stand in the caption and in the table.
+    named = front.transform_calculate(shown="width < 500 ? '' : datum.label")
+    names = named.mark_text(align="left", dx=8, dy=-8, fontSize=12, limit=200).encode(
+        x=x_axis, y=y_axis, text=alt.Text("shown:N")
     )
     chart = (path + points + names).properties(height=height)
-    return Drawing(chart=chart, alt=alt_text)
+    ordered = sorted(values, key=lambda value: (not value["front"], value["y"]))
+    rows = [{"option": v["label"], x_title: v["x"], y_title: v["y"], "kind": v["kind"]} for v in ordered]
+    return Drawing(chart=chart, alt=alt_text, rows=rows)
 
 
 def effect(found: Effect) -> Drawing | None:
@@ -454,6 +453,71 @@ def effect(found: Effect) -> Drawing | None:
         height=260,
     )
     return replace(drawing, rows=_as_rows(series, found.title))
+
+
+def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawing | None:
+    """Show how far each assumption moves what owning costs more than renting, the strongest on top."""
+    if not found:
+        return None
+    values: list[dict[str, object]] = []
+    for each in found[:most]:
+        name = f"{each.title} ({each.low:g} to {each.high:g} {each.unit})"
+        for end, gap in ((each.low, each.gap_low), (each.high, each.gap_high)):
+            side = "low end" if end == each.low else "high end"
+            values.append({"name": name, "from": each.gap_here, "to": gap, "side": side, "at": f"{end:g}"})
+    names = list(dict.fromkeys(value["name"] for value in values))
+    sides = ["low end", "high end"]
+    title = f"owning less renting [{currency}/month]; dotted: now"
+    y_axis = alt.Y("name:N", sort=names, title=None, axis=None)
+    base = alt.Chart(alt.Data(values=values))
+    # Names stand above their bars: beside them a narrow screen would have no room for the bars.
+    words = alt.Chart(alt.Data(values=[{"name": name} for name in names]))
+    words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12).encode(
+        x=alt.XValue(0), y=y_axis, text=alt.Text("name:N")
+    )
+    bars = base.mark_bar(height=12).encode(
+        x=alt.X("from:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
+        x2=alt.X2("to:Q"),
+        y=y_axis,
+        color=alt.Color(
+            "side:N",
+            scale=alt.Scale(domain=sides, range=list(COLOURS[:2])),
+            legend=alt.Legend(title=None, orient="top"),
+        ),
+        tooltip=[
+            alt.Tooltip("name:N", title="assumption"),
+            alt.Tooltip("at:N", title="at"),
+            alt.Tooltip("to:Q", title=title, format=",.0f"),
+        ],
+    )
+    zero = (
+        alt.Chart(alt.Data(values=[{"x": 0.0}])).mark_rule(strokeWidth=1.5, color=GREY).encode(x=alt.X("x:Q"))
+    )
+    now = alt.Chart(alt.Data(values=[{"x": found[0].gap_here}]))
+    now = now.mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=GREY).encode(x=alt.X("x:Q"))
+    first = found[0]
+    strongest = (
+        f"{first.title} moves it most: {first.gap_low:,.0f} to {first.gap_high:,.0f} {currency} a month"
+    )
+    rows = [
+        {
+            "assumption": each.title,
+            "unit": each.unit,
+            "now": each.here,
+            "low": each.low,
+            "high": each.high,
+            "owning less renting": [each.gap_low, each.gap_here, each.gap_high],
+            "moves it by": each.swing,
+            "turns the answer": "yes" if each.flips else None,
+            "source": each.source,
+        }
+        for each in found
+    ]
+    return Drawing(
+        chart=alt.layer(bars, zero, now, words).properties(height=42 * len(names) + AXIS_HEIGHT),
+        alt=f"Owning costs {first.gap_here:,.0f} {currency} a month more than renting. {strongest}.",
+        rows=rows,
+    )
 
 
 def _series(

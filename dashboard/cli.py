@@ -6,6 +6,7 @@ in part, 2 wrong usage or input, 3 nothing could be done, 130 interrupted.
 """
 
 import argparse
+import contextlib
 import errno
 import importlib
 import json
@@ -28,9 +29,20 @@ from dashboard.commands.base import (
     one_line,
     suggestion,
 )
-from planner.errors import InvalidScenario, PlannerError
+from planner.errors import InvalidScenario, PlannerError, UnknownName
 from pricing.errors import PricingError, SettingsError
 
+# What to do about a name that is close to none.
+LISTED = {
+    "model": "; `breakeven models` lists them",
+    "GPU": "; `breakeven gpus` lists them",
+    "quant": "; `breakeven quants` lists them",
+    "provider": "; `breakeven providers` lists them",
+    "assumption": "; `breakeven plan --assumptions` lists them",
+    "offer": "; `breakeven prices rejected` lists those that can be decided",
+    "currency": "; give an ISO 4217 code such as EUR",
+    "electricity region": "; give a code such as DE or US-CA:commercial",
+}
 INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -49,6 +61,9 @@ def main(argv: Sequence[str] | None = None, *, clock: Callable[[], datetime] | N
     except BrokenPipeError:
         _discard_stdout()
         return 0
+    except NothingDone as error:  # the answer is ready, and stdout takes none
+        _discard_stdout()
+        return _refuse(str(error), NOTHING_DONE)
     return code
 
 
@@ -87,6 +102,9 @@ def _guarded(argv: list[str], clock: Callable[[], datetime]) -> int:
         name, _, rest = error.field.partition(" ")  # "hours_per_day", or "set power_kw"
         option = f"--{name.replace('_', '-')} {rest}".strip()
         return _refuse(f"{option}: {error.value!r} is not allowed; give {error.allowed}", WRONG_USAGE)
+    except UnknownName as error:
+        where = "" if error.matches else LISTED.get(error.kind, "")
+        return _refuse(f"{error}{where}", WRONG_USAGE)
     except (PlannerError, SettingsError) as error:
         return _refuse(str(error), WRONG_USAGE)
     except (PricingError, NothingDone) as error:
@@ -177,7 +195,8 @@ def _refuse(message: str, code: int) -> int:
 
 
 def _tell(message: str) -> None:
-    _write(sys.stderr, f"breakeven: {one_line(message)}")
+    with contextlib.suppress(OSError, NothingDone):  # there is nowhere to say that nothing can be said
+        _write(sys.stderr, f"breakeven: {one_line(message)}")
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -190,7 +209,7 @@ def _write(stream: TextIO | None, text: str) -> None:
         encoding = stream.encoding or "ascii"
         print(text.encode(encoding, "replace").decode(encoding), file=stream)
     except OSError as error:
-        raise _as_closed_pipe(error) from error
+        raise _unwritten(error) from error
 
 
 def _flush(stream: TextIO | None) -> None:
@@ -198,12 +217,14 @@ def _flush(stream: TextIO | None) -> None:
         if stream is not None:
             stream.flush()
     except OSError as error:
-        raise _as_closed_pipe(error) from error
+        raise _unwritten(error) from error
 
 
-def _as_closed_pipe(error: OSError) -> OSError:
-    """Windows reports a closed pipe as an invalid argument."""
-    return BrokenPipeError(*error.args) if error.errno in {errno.EPIPE, errno.EINVAL} else error
+def _unwritten(error: OSError) -> Exception:
+    """Return what a failed write means; Windows reports a closed pipe as an invalid argument."""
+    if error.errno in {errno.EPIPE, errno.EINVAL}:
+        return BrokenPipeError(*error.args)
+    return NothingDone(f"the answer could not be written to stdout: {error.strerror}; nothing was lost")
 
 
 def _discard_stdout() -> None:

@@ -6,6 +6,7 @@ makes the next page compute it anew.
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import tables
-from dashboard.state import permalink
-from planner.assumptions import Owner, all_assumptions
+from dashboard.state import DEFAULT_GPU, permalink
+from planner.assumptions import all_assumptions
 from planner.compare import Plan
 from planner.compare import plan as make_plan
 from planner.explain import Explanation
 from planner.gpus import find_gpu
 from planner.grid import size_grid
-from planner.models import find_model
+from planner.models import Model, all_models, find_model
 from planner.money import Money
 from planner.options import Excluded, Kind, Option
 from planner.purchases import PricePoint
@@ -32,7 +33,7 @@ from planner.quants import find_quant
 from planner.rates import PriceStatus, Rate
 from planner.recommend import Choice
 from planner.scenario import Scenario
-from planner.sizing import Sizing, size
+from planner.sizing import Sizing, Speed, size
 from planner.units import GB
 from planner.verdict import times_text
 from planner.workload import KvDtype, Machine, Method, Workload
@@ -41,22 +42,25 @@ from pricing.store import Store
 from pricing.stored import ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
-    from dashboard.charts import Cell, Dot
+    from dashboard.charts import Dot
+    from dashboard.simulator import Pace
 
-# Where no device is chosen, the size page starts from the one that most pages about sizing use.
-DEFAULT_GPU = "H100 SXM"
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
-EFFECT_POINTS = 9  # enough to see where a curve bends, and few enough to wait for
-WHOLE = ("input_tokens", "output_tokens", "host_gpus")  # numbers of things
 METHODOLOGY = "methodology.md"
+UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
 RECOMMENDED = {
     "best_single_gpu": "Best single GPU",
     "best_multi_gpu": "Best with several GPUs",
     "best_value": "Best value",
     "unified_memory": "Unified memory",
     "cheapest_cloud": "Cloud from",
+}
+# Price lists that are published as packages, by how the catalogue names them; the group is the version.
+PACKAGES = {
+    r"genai-prices (\d[\d.]*)": "genai-prices",
+    r"litellm model price file \(release (\d[\d.]*)\)": "litellm",
 }
 # Formats of `planner.export` that the page offers: label and type.
 DOWNLOADS: Mapping[str, tuple[str, str]] = {
@@ -98,7 +102,14 @@ def plan(scenario: Scenario) -> Plan:
 def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store: Store) -> Plan:
     asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
     prices = _prices(*asked, bool(_scenario.region), label, revision, _store)
-    return make_plan(_scenario, prices.rates, left_out=prices.left_out, quotes=prices.quotes)
+    currencies = None if _scenario.currency == "USD" else _store.exchange_rates(_scenario.as_of)
+    return make_plan(
+        _scenario,
+        prices.rates,
+        left_out=prices.left_out,
+        quotes=prices.quotes,
+        currencies=currencies,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +155,26 @@ def export(found: Plan, name: str) -> Callable[[], bytes]:
 
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
-TRUST = ("Rental prices:", "No rental price", "No verified price")  # how far the prices can be trusted
+# How far the prices can be trusted, and what is cheaper and does not count.
+TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
 
 
 def threshold(found: Plan) -> str | None:
     """Return the note that turns the verdict round: from which hours, and below which rent, it would flip."""
     return next((note for note in found.notes if FLIPS in note), None)
+
+
+def prices_of_verdict(found: Plan) -> str | None:
+    """Say how old the prices of the cheapest rental, purchase and API are, and which is missing."""
+    ways = (("rent", found.rental), ("purchase", found.purchase), ("API", found.api))
+    said = [
+        f"{way} {option.price.status}, {seen}"
+        for way, option in ways
+        if option is not None and (seen := _seen(option)) is not None
+    ]
+    sentences = [f"Prices: {'; '.join(said)}."] if said else []
+    sentences += [note for note in trust(found) if note.startswith("No rental price")]
+    return " ".join(sentences) or None
 
 
 def trust(found: Plan) -> list[str]:
@@ -163,71 +188,34 @@ def other_notes(found: Plan) -> list[str]:
     return [note for note in found.notes if note not in shown]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """What a month costs on the cheapest way to rent and to own, as one assumption moves."""
-
-    title: str
-    unit: str
-    source: str
-    currency: str
-    here: float | None  # the present value, where it is one
-    values: Sequence[float]
-    rent: Sequence[float | None]
-    own: Sequence[float | None]
-
-
-def movable(scenario: Scenario) -> dict[str, str]:
-    """
-    Return the assumptions that can be moved, the names behind their titles.
-
-    What a catalogue gives machine by machine has no range that would hold for all of them.
-    """
-    options, owner = scenario.to_document(), Owner(scenario.owner)
-    idle = set() if scenario.has_demand else {"peak_factor"}
-    return {
-        record.title: record.name
-        for record in all_assumptions().values()
-        if record.low < record.high
-        and record.by_owner(owner) is not None
-        and (record.option is None or record.name in options)
-        and record.name not in idle
-    }
-
-
-def effect(scenario: Scenario, name: str) -> Effect:
-    """Return what a month costs over the range seen of one assumption, all others held."""
-    record = all_assumptions()[name]
-    step = (record.high - record.low) / (EFFECT_POINTS - 1)
-    values = [record.low + step * number for number in range(EFFECT_POINTS)]
-    if name in WHOLE:
-        values = list(dict.fromkeys(float(round(value)) for value in values))
-    plans = [plan(_with(scenario, name, value)) for value in values]
-    money = plans[0].money
-    here = getattr(scenario, name, None) if record.option else scenario.assumptions.get(name)
-    return Effect(
-        title=record.title,
-        unit=record.unit,
-        source=record.source,
-        currency=money.currency,
-        here=here if isinstance(here, int | float) else None,
-        values=values,
-        rent=[_in(money, found.rental.usd_per_month if found.rental else None) for found in plans],
-        own=[_in(money, found.purchase.usd_per_month if found.purchase else None) for found in plans],
-    )
-
-
-def _with(scenario: Scenario, name: str, value: float) -> Scenario:
-    """Return the question with one assumption at another value."""
-    if all_assumptions()[name].option is None:
-        return replace(scenario, set=tuple((dict(scenario.set) | {name: value}).items()))
-    return Scenario.from_mapping(dict(scenario.changed()) | {name: value})
+def question_key(scenario: Scenario) -> tuple[str, str, int]:
+    """Return what an answer depends on: the question and the prices."""
+    opened = store()
+    return permalink(scenario), opened.label, opened.revision()
 
 
 def rental_of(scenario: Scenario) -> Option | None:
     """Return the cheapest rental of the machine that the size page looks at."""
     place = machine(scenario)
     return plan(replace(scenario, gpu=place.gpu.name, gpus=place.gpu_count)).rental
+
+
+def paces(scenario: Scenario, sizing: Sizing) -> "list[Pace]":
+    """Return how the machine of the size page writes, then the other machines of the plan, fastest first."""
+    from dashboard.simulator import Pace
+
+    def pace(name: str, speed: Speed) -> Pace:
+        return Pace(name, speed.decode_tokens_per_s, speed.ttft_ms / 1000.0)
+
+    own = (
+        []
+        if sizing.speed is None
+        else [pace(f"{sizing.machine.gpu_count}x {sizing.machine.gpu.name}", sizing.speed)]
+    )
+    found = plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
+    others = {option.name: option.point.speed for option in found.options if option.point is not None}
+    ordered = sorted(others.items(), key=lambda entry: -entry[1].decode_tokens_per_s)
+    return own + [pace(name, speed) for name, speed in ordered if [name] != [each.name for each in own]]
 
 
 def recommendations(scenario: Scenario) -> list[dict[str, Any]]:
@@ -301,41 +289,56 @@ def option_name(option: Option) -> str:
 
 def option_rows(found: Plan) -> list[dict[str, Any]]:
     """Return the ranked options as rows of the table; None is unknown."""
-    return [_option_row(rank, option, found.money) for rank, option in enumerate(found.options, start=1)]
+    passed = zip(found.options, found.passed_over(), strict=True)
+    return [
+        _option_row(rank, option, why_not, found.money)
+        for rank, (option, why_not) in enumerate(passed, start=1)
+    ]
 
 
-def _option_row(rank: int, option: Option, money: Money) -> dict[str, Any]:
+def _option_row(rank: int, option: Option, why_not: str | None, money: Money) -> dict[str, Any]:
     speed = option.point.speed if option.point else None
     prices, price = option.token_prices, option.price
     return {
-        "rank": rank,
-        "option": f"buy {times_text(option)}" if _is_bought(option) else times_text(option),
+        "option": _row_name(option),
+        "month": in_currency(money, option.usd_per_month),
         "provider": option.provider_title or option.provider,
-        "tier": option.tier,
-        "month": _in(money, option.usd_per_month),
-        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
-        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
-        "mtok": _in(money, prices.usd_per_million_tokens if prices else None),
+        "mtok": in_currency(money, prices.usd_per_million_tokens if prices else None),
         "decode": speed.decode_tokens_per_s if speed else None,
-        "aggregate": speed.aggregate_tokens_per_s if speed else None,
-        "pays_back": option.break_even_months,
-        "purchase": _in(money, option.purchase_usd),
-        "vram": option.vram_total_gb,
-        "status": str(price.status),
+        "counts": why_not or "yes",
         "seen": _seen(option),
         "source": address_of(price.source_url),
+        "rank": rank,
+        "tier": option.tier,
+        "status": str(price.status),
+        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
+        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "pays_back": option.break_even_months,
+        "purchase": in_currency(money, option.purchase_usd),
+        "vram": option.vram_total_gb,
         "deploy": address_of(option.deploy_url),
+        "product": option.name if option.kind is Kind.API else option.instance_type,
         "region": option.region,
         "billing": option.billing,
-        "why": "; ".join((*(["too slow to talk to"] if option.is_too_slow else []), *option.notes)) or None,
+        "stated": option.purchase_source or price.source_url,
+        "why": "; ".join(option.notes) or None,
     }
+
+
+def _row_name(option: Option) -> str:
+    """Name an option as shortly as the first column needs it; the name of an API stands in a later one."""
+    if option.kind is Kind.API:
+        return f"API of {option.provider_title or option.provider}"
+    return f"buy {times_text(option)}" if _is_bought(option) else times_text(option)
 
 
 def _is_bought(option: Option) -> bool:
     return option.kind is Kind.BUY and not option.is_own
 
 
-def _in(money: Money, usd: float | None) -> float | None:
+def in_currency(money: Money, usd: float | None) -> float | None:
+    """Return an amount in the currency shown, None where unknown."""
     return None if usd is None else money.amount(usd)
 
 
@@ -351,6 +354,9 @@ def address_of(source: str | None) -> str | None:
     """Return a source as an address that a browser opens, None where it has none."""
     if source is None:
         return None
+    for pattern, package in PACKAGES.items():
+        if found := re.fullmatch(pattern, source):
+            return f"https://pypi.org/project/{package}/{found[1]}/"
     if source.startswith("github:"):  # as the bundled collection names a file at a commit
         repository, _, rest = source.removeprefix("github:").partition("@")
         commit, _, path = rest.partition(":")
@@ -383,10 +389,10 @@ def machine(scenario: Scenario) -> Machine:
     return Machine(gpu=gpu, gpu_count=scenario.gpus or 1)
 
 
-def sizing(scenario: Scenario) -> Sizing:
-    """Return memory and speed of the question on that machine."""
+def sizing(scenario: Scenario, work: Workload | None = None) -> Sizing:
+    """Return memory and speed of the question on that machine, or of another model asked the same."""
     measured = scenario.decode_tokens_per_s if scenario.gpu else None
-    return size(workload(scenario), machine(scenario), measured_decode_tokens_per_s=measured)
+    return size(work or workload(scenario), machine(scenario), measured_decode_tokens_per_s=measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,10 +405,20 @@ class Finetuning:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def finetuning(model: str) -> Finetuning:
-    """Return what fine-tuning a model takes, by the physical estimate and by the sizing page's arithmetic."""
+    """Return what fine-tuning a model of the catalogue takes."""
+    return _finetuning(find_model(model).model)
+
+
+def finetuning_of(model: Model) -> Finetuning:
+    """Return the same of any model; what a person put there is kept for nobody else."""
+    return finetuning(model.id) if model.id in all_models() else _finetuning(model)
+
+
+def _finetuning(model: Model) -> Finetuning:
+    """Return memory by the physical estimate and by the sizing page's arithmetic."""
     from planner.finetune import to_document
 
-    document: Mapping[str, Any] = to_document(find_model(model).model)
+    document: Mapping[str, Any] = to_document(model)
     rows = []
     for row in document["rows"]:
         for method in ("physical", "simple"):
@@ -444,6 +460,18 @@ def held_back() -> Sequence[StoredOffer]:
     return store().rejected()
 
 
+def may_write() -> bool:
+    """Whether this server refreshes prices and takes decisions about them."""
+    return not settings().read_only and not store().is_read_only
+
+
+def decide(offer_id: str, what: str, *, reason: str, by: str) -> None:
+    """Accept or reject a price; time, name and reason are kept with it."""
+    from pricing.reviewing import Decision
+
+    store().decide(offer_id, Decision(what), reason=reason, by=by, now=now())
+
+
 def provider_statuses() -> Sequence[ProviderStatus]:
     """Return where each provider's prices stand."""
     return store().statuses(now())
@@ -464,10 +492,19 @@ def methodology() -> str | None:
     return None
 
 
-def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) -> "list[Cell]":
-    """Return for each model and GPU the smallest number of GPUs that holds it, in words."""
-    from dashboard.charts import Cell  # loads the chart library: late, so that the first page need not wait
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of a grid: `level` 0 is good, higher is worse; `word` says it without colour."""
 
+    row: str
+    column: str
+    word: str
+    level: int
+    detail: str = ""
+
+
+def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) -> list[Cell]:
+    """Return for each model and GPU the smallest number of GPUs that holds it, in words."""
     found = size_grid(
         [find_model(name).model for name in models],
         [find_gpu(name).gpu for name in gpus],
@@ -498,11 +535,11 @@ def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) ->
     return cells
 
 
-def cells_as_rows(cells: "Sequence[Cell]") -> list[dict[str, str]]:
-    """Return a grid of cells as a table: one row each, a column for each of theirs."""
+def cells_as_rows(cells: Sequence[Cell]) -> list[dict[str, str]]:
+    """Return the details of a grid of cells as a table: one row each, a column for each of theirs."""
     rows: dict[str, dict[str, str]] = {}
     for cell in cells:
-        rows.setdefault(cell.row, {"": cell.row})[cell.column] = cell.word
+        rows.setdefault(cell.row, {"": cell.row})[cell.column] = cell.detail
     return list(rows.values())
 
 
@@ -518,20 +555,20 @@ def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
     status = offer.status(present)
     return {
         "gpu": offer.gpu or offer.gpu_raw,
+        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
+        "provider": offer.provider,
+        "tier": str(offer.tier),
+        "region": offer.region,
+        "status": str(status) if status else UNCLEAR,
+        "seen_at": offer.seen_at,
+        "source": address_of(offer.source_url),
         "gpu_count": offer.gpu_count,
+        "usd_per_hour": float(offer.usd_per_hour),
         "gpu_fraction": offer.gpu_fraction,
         "memory_gb_per_gpu": offer.memory_gb_per_gpu,
         "form": offer.form,
-        "provider": offer.provider,
         "instance_type": offer.instance_type,
-        "region": offer.region,
-        "tier": str(offer.tier),
-        "usd_per_hour": float(offer.usd_per_hour),
-        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
         "billing": None if offer.billing is None else str(offer.billing),
-        "status": str(status) if status else str(offer.verdict),
-        "seen_at": offer.seen_at,
-        "source": offer.source_url,
         "is_ranked": offer.is_rankable,
         "why_not": None if offer.is_rankable else _why_not(offer),
     }

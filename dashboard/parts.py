@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import state
-from dashboard.state import Field, Kind
+from dashboard import address, state, tables
+from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
 from planner.errors import PlannerError
 from planner.scenario import Scenario
 from pricing.errors import PricingError
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from dashboard.charts import Drawing
+    from dashboard.data import Cell
 
 log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
 _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
-_ASKED = "_asked"
-_TEXT_COLOURS = {"light": "#31333f", "dark": "#e6e6e6"}  # both above 10:1 on their background
-_COMPLAINTS = "_complaints"
+# Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
+SHADES = ("#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +60,43 @@ def note(text: str) -> str:
     return _COMMAND.sub(r"`\1`", plain(text))
 
 
-def open_frame(open_fields: Sequence[str]) -> Frame:
+def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) -> Frame:
     """
-    Draw the inputs and read the question; stop with one line where it cannot be asked.
+    Draw the way to the other pages and the inputs, and read the question; stop where it cannot be asked.
 
-    Every field is drawn on every page, most of them folded: only a drawn widget keeps its place in the
-    address.
+    Every field is drawn on every page, most of them folded: the question is the same everywhere.
 
     Args:
+        page: Name of the page.
         open_fields: Names of the fields that are not folded on this page.
+        pages: All pages by name.
     """
+    ways = st.container(horizontal=True, gap="small", key="pages")
     head, messages = st.container(), st.container()  # the sentence first, whatever else there is to say
     session = st.session_state
-    _read_address_once()
+    address.read(page)
     with st.container(key="inputs"):
         _draw_inputs(open_fields)
     try:
         scenario = state.from_widgets(session)
     except PlannerError as error:
+        _draw_ways(ways, pages, address.last())
         head.error(plain(error), icon=":material/error:")
         st.stop()
-    if scenario == session[_ASKED]:  # until the first change
-        for complaint in session[_COMPLAINTS]:
-            messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+    _draw_ways(ways, pages, scenario)
+    address.write(scenario, page)
+    for complaint in address.complaints(scenario):
+        messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
     made = Frame(head, scenario)
     _frame.set(made)
     return made
+
+
+def _draw_ways(place: "DeltaGenerator", pages: Mapping[str, Any], scenario: Scenario) -> None:
+    """Draw the links between the pages; each takes the question along."""
+    with place:
+        for name, page in pages.items():
+            st.page_link(page, query_params=address.of_page(scenario, name))
 
 
 @contextmanager
@@ -135,6 +146,58 @@ def recommended(rows: Sequence[Mapping[str, object]]) -> None:
     estimate_note()
 
 
+def choose_any(key: str, label: str, options: Sequence[str], *, placeholder: str, width: int) -> list[str]:
+    """
+    Let a person choose any of a list; the choice is a filter of the page, kept in its address.
+
+    What the address names and the list does not hold is dropped, and said.
+    """
+    session = st.session_state
+    unknown = [value for value in session.get(key) or () if value not in options]
+    if unknown:
+        session[key] = [value for value in session[key] if value in options]
+    with st.container(width=width, gap=None):
+        chosen = st.multiselect(
+            label, options, key=key, persist_state="session", placeholder=placeholder, width="stretch"
+        )
+        if unknown:
+            st.caption(f"In the address: {plain(', '.join(unknown))} is not there, ignored.")
+    return chosen
+
+
+def choose_one(key: str, label: str, options: Sequence[str], default: str, *, width: int) -> str:
+    """Let a person choose one of a list, as `choose_any` does."""
+    session = st.session_state
+    held = session.get(key)
+    if held not in options:
+        session[key] = default
+    with st.container(width=width, gap=None):
+        chosen = st.selectbox(label, options, key=key, persist_state="session", width="stretch")
+        if held not in (None, state.DEFAULT_GPU, *options):
+            st.caption(f"In the address: {plain(held)} is not there, {plain(default)} is shown.")
+    return chosen or default
+
+
+def source_column() -> Any:
+    """Return the column that links to the source of each price, by the name of its host."""
+    host = r"https?://(?:www\.)?([^/]+)"
+    return st.column_config.LinkColumn("source", display_text=host, width=130)
+
+
+def document(text: str) -> None:
+    """Show a Markdown document of ours; on a narrow screen its tables scroll and its code is wrapped."""
+    import pandas as pd
+
+    for block in tables.split_markdown(text):
+        if isinstance(block, str):
+            st.markdown(block)
+        elif isinstance(block, tables.Code):
+            st.code(block.text, language=block.language, wrap_lines=True)
+        else:
+            header, *rows = [[r"\-" if cell == "-" else cell for cell in row] for row in block]
+            st.table(pd.DataFrame(rows, columns=header), hide_index=True)
+
+
 def links(entries: Iterable[tuple[str, str]]) -> None:
     """Show links in a row; only http and addresses of this server are linked."""
     shown = [f"[{plain(text)}]({address})" for text, address in entries if is_safe_address(address)]
@@ -148,21 +211,11 @@ def is_safe_address(address: str) -> bool:
 
 def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
     """Show a chart, with its figures folded below it."""
-    st.altair_chart(_readable(drawing.chart), width="stretch", alt=drawing.alt, key=key)
+    spec = drawing.to_spec(is_dark=st.context.theme.type == "dark")
+    st.vega_lite_chart(spec=spec, width="stretch", alt=drawing.alt, key=key)
     if rows:
         with st.expander("The figures as a table"):
             table(rows, alt=drawing.alt)
-
-
-def _readable(chart: Any) -> Any:
-    """Give axes and words the colour of the page's text: the theme's own is too pale to read."""
-    text = _TEXT_COLOURS.get(st.context.theme.type or "light", _TEXT_COLOURS["light"])
-    axis = {"labelColor": text, "titleColor": text, "labelFontSize": 12, "titleFontSize": 13}
-    return (
-        chart.configure_axis(**axis)
-        .configure_legend(labelColor=text, labelFontSize=12)
-        .configure_text(color=text)
-    )
 
 
 def table(
@@ -205,6 +258,41 @@ def table(
     return list(shown.selection.rows) if on_select else []
 
 
+def grid(cells: "Sequence[Cell]", *, corner: str, alt: str, key: str) -> None:
+    """
+    Show words in a grid, shaded by how good they are; on a narrow screen it scrolls beside the row's name.
+
+    Args:
+        cells: In any order of rows and columns.
+        corner: Title of the column of names.
+        alt: What the grid says, in one sentence.
+        key: Of the element.
+    """
+    import pandas as pd
+
+    rows, columns = (
+        list(dict.fromkeys(names)) for names in zip(*((c.row, c.column) for c in cells), strict=True)
+    )
+    words = pd.DataFrame("", index=rows, columns=columns)
+    styles = words.copy()
+    for cell in cells:
+        words.loc[cell.row, cell.column] = cell.word
+        styles.loc[cell.row, cell.column] = f"background-color: {SHADES[cell.level]}; color: #1a1a1a"
+    for frame in (words, styles):
+        frame.insert(0, corner, rows if frame is words else "")
+    shown = words.style.apply(lambda _: styles, axis=None)
+    text = st.column_config.TextColumn
+    st.dataframe(
+        shown,
+        hide_index=True,
+        column_config={corner: text(pinned=True, width=180)},
+        width="stretch",
+        height="content",
+        alt=alt,
+        key=key,
+    )
+
+
 def _draw_inputs(open_fields: Sequence[str]) -> None:
     if open_fields:
         with st.container(horizontal=True, vertical_alignment="top", gap="small"):
@@ -226,11 +314,10 @@ _WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider
 
 
 def _widget(field: Field, *, width: int) -> None:
-    """Draw one field, bound to the address by its name."""
+    """Draw one field; its key is its name in the address."""
     shared: dict[str, Any] = {
         "key": field.name,
         "help": plain(field.help) or None,
-        "bind": "query-params",
         "width": width,
     }
     match field.kind:
@@ -254,7 +341,7 @@ def _widget(field: Field, *, width: int) -> None:
                 **shared,
             )
         case Kind.DAY:
-            st.date_input(field.label, value=None, format="YYYY-MM-DD", **shared)
+            st.date_input(field.label, None, FIRST_DAY, LAST_DAY, format="YYYY-MM-DD", **shared)
         case Kind.TEXT:
             st.text_input(field.label, value=None, **shared)
         case Kind.SLIDER:
@@ -274,23 +361,3 @@ def _widget(field: Field, *, width: int) -> None:
                 placeholder=field.placeholder,
                 **shared,
             )
-
-
-def _read_address_once() -> None:
-    """
-    Read the address when a session begins, note what of it cannot be used, and make it canonical.
-
-    Widgets take their values from the address as it was when the run began, and only in the form in which
-    they write it themselves. So an alias, or names with commas between, is rewritten first, and the page is
-    run again.
-    """
-    session = st.session_state
-    if _ASKED in session:
-        return
-    params = {name: st.query_params.get_all(name) for name in st.query_params}
-    session[_ASKED], session[_COMPLAINTS] = state.read_address(params)
-    address = state.as_address(session[_ASKED])
-    if any(params.get(name) != values for name, values in address.items()):
-        kept = {name: values for name, values in params.items() if name.startswith(state.PAGE_KEYS)}
-        st.query_params.from_dict({**address, **kept})
-        st.rerun()

@@ -1,5 +1,6 @@
 """How predicted speed feels: text in the pieces and pauses in which a machine of that speed would send it."""
 
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,3 +44,37 @@ def pieces(tokens_per_s: float, ttft_s: float, words: Sequence[str] = tuple(TEXT
         piece = words[start : start + at_once]
         pause = ttft_s if start == 0 else seconds_per_word * at_once
         yield Piece(pause, " ".join(piece) + " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a machine writes: its speed for one user, and how long it reads before."""
+
+    name: str
+    tokens_per_s: float
+    ttft_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The next piece of one of several machines that write at the same time."""
+
+    pause_s: float  # since the piece before, whoever wrote it
+    lane: int
+    text: str
+
+
+def race(paces: Sequence[Pace], words: Sequence[str] = tuple(TEXT.split())) -> Iterator[Turn]:
+    """Return the pieces of several machines that begin together, in the order of time."""
+    lanes = [_timed(lane, pace, words) for lane, pace in enumerate(paces)]
+    before = 0.0
+    for at, lane, text in heapq.merge(*lanes):
+        yield Turn(at - before, lane, text)
+        before = at
+
+
+def _timed(lane: int, pace: Pace, words: Sequence[str]) -> Iterator[tuple[float, int, str]]:
+    at = 0.0
+    for piece in pieces(pace.tokens_per_s, pace.ttft_s, words):
+        at += piece.pause_s
+        yield at, lane, piece.text

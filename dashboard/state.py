@@ -1,422 +1,103 @@
 """
-The inputs of the page and the address bar: one field for each option of a `Scenario`, by the same name.
+The address bar as state: what a query means, what of it cannot be used, and the query of a question.
 
-Widgets are bound to the query by their key, so the address is the state. This module says what each widget
-looks like and turns what they hold into a `Scenario` and back; it draws nothing, without Streamlit.
+It turns addresses and what the widgets hold into a `Scenario` and back; it draws nothing, without Streamlit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import date
-from enum import StrEnum
 from typing import Any
 from urllib.parse import urlencode
 
-from planner.assumptions import Owner, all_assumptions
-from planner.errors import InvalidScenario, UnknownName
-from planner.gpus import all_gpus, find_gpu
-from planner.models import all_models, find_model
-from planner.quants import all_quants, find_quant
+from dashboard.fields import FIELDS, GROUPS, Field, Kind, as_widget_value
+from planner.assumptions import split_settings
+from planner.errors import InvalidScenario, PlannerError, UnknownName
+from planner.gpus import find_gpu
+from planner.models import find_model
+from planner.quants import find_quant
 from planner.rates import Tier
-from planner.scenario import DEFAULT_MODEL, Scenario
-from planner.workload import Engine, KvDtype, Method
+from planner.scenario import DEFAULT_MODEL, SCENARIO_VERSION, Owned, Scenario
+from pricing.errors import PricingError
 
+__all__ = [
+    "DEFAULT_GPU",
+    "FIELDS",
+    "FIRST_DAY",
+    "GROUPS",
+    "LAST_DAY",
+    "MOST_RESERVE_GB",
+    "PAGE_KEYS",
+    "Field",
+    "Kind",
+    "as_address",
+    "as_widget_value",
+    "from_widgets",
+    "permalink",
+    "read_address",
+    "read_page_keys",
+]
+
+# Where no device is chosen, pages start from the one that most pages about sizing use.
+DEFAULT_GPU = "H100 SXM"
 # What only the command line can read: a file of the user's own machine.
 NOT_IN_THE_ADDRESS = ("sizing",)
-# Filters of single pages; they are in the address too and no part of the question.
-PAGE_KEYS = ("show_", "history_")
-
-
-class Kind(StrEnum):
-    """The widget of a field."""
-
-    CHOICE = "choice"  # one of a list, or nothing where the default is None
-    MANY = "many"  # any of a list
-    NUMBER = "number"
-    COUNT = "count"
-    SLIDER = "slider"
-    DAY = "day"
-    TEXT = "text"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One option as a widget. Its range never changes while the page is open: that would reset the value."""
-
-    name: str
-    label: str  # with its unit
-    kind: Kind
-    hint: str = ""  # what an empty field means, or what a newcomer asks
-    options: Callable[[], Sequence[str]] = tuple
-    low: float | None = None
-    high: float | None = None
-    step: float | None = None
-    accepts_new: bool = False
-    format: str | None = None  # of a number, as in printf
-    placeholder: str = "not set"
-
-    @property
-    def default(self) -> Any:
-        """The value of the widget where the address says nothing."""
-        return as_widget_value(self.name, getattr(_DEFAULTS, self.name))
-
-    @property
-    def help(self) -> str:
-        """What stands behind the question mark: meaning, default, range seen and source."""
-        record = all_assumptions().get(self.name)
-        parts = [self.hint] if self.hint else []
-        if record is not None:
-            if record.value is not None:
-                parts.append(
-                    f"Default {record.value:g} {record.unit}; seen {record.low:g} to {record.high:g}."
-                )
-            parts.append(f"Source: {record.source}.")
-        return " ".join(parts)
-
-
-_DEFAULTS = Scenario(model=DEFAULT_MODEL)
-
-
-def _sellable_gpus() -> Sequence[str]:
-    return tuple(gpu.name for gpu in all_gpus().values() if gpu.exists)
-
-
-def _currencies() -> Sequence[str]:
-    from planner.currencies import all_currencies
-
-    return tuple(all_currencies())
-
-
-def _regions() -> Sequence[str]:
-    from planner.tariffs import all_tariffs
-
-    return tuple(dict.fromkeys(tariff.region_code for tariff in all_tariffs() if tariff.is_preferred))
-
-
-def _providers() -> Sequence[str]:
-    from pricing.registry import provider_infos
-
-    return tuple(provider_infos())
-
-
-def _settable() -> Sequence[str]:
-    """Return every assumption that `--set` may change, as it would be written at its default."""
-    return tuple(
-        f"{record.name}={record.value:g}"
-        for record in all_assumptions().values()
-        if record.option is None and record.value is not None
-    )
-
-
-REQUESTS = (
-    Field(
-        name="model",
-        label="Model",
-        kind=Kind.CHOICE,
-        options=lambda: tuple(all_models()),
-        hint="Type to search. An address may also name the Hugging Face repository.",
-    ),
-    Field(
-        name="quant",
-        label="Weight format",
-        kind=Kind.CHOICE,
-        options=lambda: tuple(all_quants()),
-        hint="Fewer bits need less memory and lose some quality; Q4_K_M is the usual compromise.",
-    ),
-    Field(
-        name="context",
-        label="Context [tokens]",
-        kind=Kind.COUNT,
-        low=1,
-        high=10_000_000,
-        step=1024,
-        hint="Of one sequence: prompt and answer together, for which room is kept in memory.",
-    ),
-    Field(
-        name="batch",
-        label="Sequences at once",
-        kind=Kind.COUNT,
-        low=1,
-        high=100_000,
-        step=1,
-        hint="Requests served at the same time by one replica. 1 is a single user.",
-    ),
-    Field(
-        name="input_tokens", label="Tokens in a request", kind=Kind.COUNT, low=1, high=10_000_000, step=256
-    ),
-    Field(
-        name="output_tokens",
-        label="Tokens out of a request",
-        kind=Kind.COUNT,
-        low=1,
-        high=10_000_000,
-        step=128,
-    ),
-    Field(
-        name="kv_dtype",
-        label="Precision of the cache",
-        kind=Kind.CHOICE,
-        options=lambda: tuple(KvDtype),
-        hint="8 bits halve the attention cache.",
-    ),
-    Field(
-        name="engine",
-        label="Serving engine",
-        kind=Kind.CHOICE,
-        options=lambda: ("auto", *Engine),
-        hint="auto: llama.cpp for GGUF formats, else vLLM.",
-    ),
-    Field(
-        name="method",
-        label="Estimate",
-        kind=Kind.CHOICE,
-        options=lambda: tuple(Method),
-        hint="simple repeats the arithmetic of common sizing pages: nominal parameters and peak bandwidth.",
-    ),
-    Field(
-        name="offload",
-        label="Weights in system RAM [fraction]",
-        kind=Kind.NUMBER,
-        low=0.0,
-        high=1.0,
-        step=0.05,
-        hint="0.3 keeps 30 % of the weights outside the GPU, read over a slow path for every token.",
-    ),
-    Field(
-        name="host_gb_per_s",
-        label="Bandwidth of that RAM [GB/s]",
-        kind=Kind.NUMBER,
-        low=0.1,
-        high=100_000.0,
-        step=10.0,
-        hint="As the GPU sees it. Two channels of DDR5 give about 60, PCIe 5.0 x16 about 54.",
-    ),
-)
-MACHINE = (
-    Field(
-        name="gpu",
-        label="GPU",
-        kind=Kind.CHOICE,
-        options=_sellable_gpus,
-        hint="Empty: the plan looks at all of them. Chosen: only this one.",
-    ),
-    Field(
-        name="gpus",
-        label="GPUs per replica",
-        kind=Kind.COUNT,
-        low=1,
-        high=1024,
-        step=1,
-        hint="Empty: the smallest number that holds the model.",
-    ),
-    Field(
-        name="decode_tokens_per_s",
-        label="Measured speed [tokens/s]",
-        kind=Kind.NUMBER,
-        low=0.01,
-        high=1e6,
-        step=1.0,
-        hint="Your own measurement on the chosen GPU; it wins over the estimate for that machine only.",
-    ),
-)
-USE = (
-    Field(
-        name="hours_per_day",
-        label="Hours a day [h]",
-        kind=Kind.SLIDER,
-        low=0.1,
-        high=24.0,
-        step=0.1,
-        format="%.1f",
-        hint="Hours in which the service is there, not hours of load.",
-    ),
-    Field(
-        name="days_per_month",
-        label="Days a month",
-        kind=Kind.NUMBER,
-        low=0.1,
-        high=31.0,
-        step=1.0,
-    ),
-    Field(
-        name="tokens_per_month",
-        label="Demand [output tokens/month]",
-        kind=Kind.NUMBER,
-        low=1.0,
-        high=1e15,
-        step=1e6,
-        hint="Empty: hours are presence, and the tokens of options differ. Given: each is sized to carry it.",
-    ),
-    Field(
-        name="requests_per_s",
-        label="Demand [requests/s]",
-        kind=Kind.NUMBER,
-        low=0.0001,
-        high=1e9,
-        step=0.1,
-        hint="In place of tokens a month.",
-    ),
-    Field(
-        name="peak_factor",
-        label="Peak over mean load",
-        kind=Kind.NUMBER,
-        low=1.0,
-        high=1000.0,
-        step=0.5,
-        hint="Only with a demand.",
-    ),
-    Field(
-        name="max_ttft_ms",
-        label="Longest wait for the first token [ms]",
-        kind=Kind.NUMBER,
-        low=1.0,
-        high=1e9,
-        step=100.0,
-        hint="Empty: no limit. Slower machines are left out.",
-    ),
-    Field(
-        name="max_tpot_ms",
-        label="Longest wait between tokens [ms]",
-        kind=Kind.NUMBER,
-        low=0.01,
-        high=1e9,
-        step=10.0,
-        hint="Empty: no limit. Slower machines are left out; 100 ms are 10 tokens/s.",
-    ),
-    Field(
-        name="min_tokens_per_s_per_user",
-        label="Slowest useful speed [tokens/s]",
-        kind=Kind.NUMBER,
-        low=0.0,
-        high=1e6,
-        step=1.0,
-        hint="Slower options rank last, as too slow to talk to.",
-    ),
-)
-OWNING = (
-    Field(
-        name="budget_usd",
-        label="Hardware budget [USD]",
-        kind=Kind.NUMBER,
-        low=1.0,
-        high=1e9,
-        step=1000.0,
-        placeholder="no limit",
-        hint="Empty: no limit.",
-    ),
-    Field(
-        name="electricity_usd_per_kwh",
-        label="Electricity [USD/kWh]",
-        kind=Kind.NUMBER,
-        low=0.0001,
-        high=100.0,
-        step=0.01,
-        format="%.3f",
-        hint="Leave it as it is where a region is chosen below: its dated tariff counts then.",
-    ),
-    Field(
-        name="electricity_region",
-        label="Electricity region",
-        kind=Kind.CHOICE,
-        options=_regions,
-        accepts_new=True,
-        hint="A dated tariff, in place of a price of your own. US-CA:industrial names the sector too.",
-    ),
-    Field(
-        name="owner",
-        label="Who owns",
-        kind=Kind.CHOICE,
-        options=lambda: tuple(Owner),
-        hint="Sets the defaults of owning. home: no staff cost, no cooling overhead.",
-    ),
-    Field(
-        name="own",
-        label="Hardware already there",
-        kind=Kind.TEXT,
-        hint="For instance 2x RTX 4090: only its running cost counts.",
-    ),
-    Field(
-        name="set",
-        label="Other assumptions",
-        kind=Kind.MANY,
-        options=_settable,
-        accepts_new=True,
-        hint="NAME=VALUE, for instance purchase_usd=25000. The page Method lists every one with its source.",
-    ),
-)
-PRICES = (
-    Field(name="provider", label="Providers", kind=Kind.MANY, options=_providers, hint="Empty: all."),
-    Field(name="tier", label="Tiers", kind=Kind.MANY, options=lambda: tuple(Tier), hint="Empty: all."),
-    Field(
-        name="region",
-        label="Regions",
-        kind=Kind.MANY,
-        accepts_new=True,
-        hint="Empty: all. Type the region as the provider calls it.",
-    ),
-    Field(
-        name="max_price_age",
-        label="Oldest verified price [days]",
-        kind=Kind.NUMBER,
-        low=0.0,
-        high=36500.0,
-        step=1.0,
-    ),
-    Field(name="as_of", label="Prices as they stood on", kind=Kind.DAY, hint="Empty: now."),
-    Field(
-        name="currency",
-        label="Currency shown",
-        kind=Kind.CHOICE,
-        options=_currencies,
-        hint="At a dated reference rate; prices are without VAT.",
-    ),
-)
-GROUPS: Mapping[str, Sequence[Field]] = {
-    "Model and requests": REQUESTS,
-    "Machine": MACHINE,
-    "Use and demand": USE,
-    "Owning": OWNING,
-    "Prices": PRICES,
+# Filters of single pages, with what they hold when nothing is asked. They are no part of the question.
+PAGE_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "market": {
+        "show_gpu": [],
+        "show_provider": [],
+        "show_tier": [],
+        "show_status": [],
+        "show_unranked": False,
+        "history_gpu": DEFAULT_GPU,
+        "history_provider": [],
+    },
+    "size": {"reserve_gb": 0.0},
+    "compare": {"show_models": [], "show_gpus": []},
 }
-FIELDS: Mapping[str, Field] = {field.name: field for group in GROUPS.values() for field in group}
-
-
-def as_widget_value(name: str, value: Any) -> Any:
-    """Return a scenario's value in the form in which its widget holds it."""
-    if name == "set":
-        return [f"{key}={number:g}" for key, number in value]
-    return list(value) if isinstance(value, tuple) else value
+MOST_RESERVE_GB = 100_000.0  # room for caches that the capacity screen takes
+_ALL_PAGE_KEYS = {name for keys in PAGE_KEYS.values() for name in keys}
+_DEFAULTS = Scenario(model=DEFAULT_MODEL)
+# The widget of a day offers this span; outside of it no prices are known.
+FIRST_DAY, LAST_DAY = date(2015, 1, 1), date(2099, 12, 31)
 
 
 def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
     """
     Return the scenario of an address, and what of it could not be used, in words.
 
-    Names are made canonical, so that each value is one that its widget offers. A file is never read: what
-    names one is refused.
+    Names are made canonical, so that each value is one that its widget offers. Of several values that are
+    given together only the bad ones are dropped. A file is never read: what names one is refused.
 
     Args:
         params: Query parameters; a repeated key may be a list.
     """
-    asked = {name: value for name, value in params.items() if not name.startswith(PAGE_KEYS)}
-    usable = {name: value for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
-    refused = asked.keys() - usable.keys()
-    complaints = [f"{name}: only the command line reads files, ignored" for name in refused]
+    asked = {name: value for name, value in params.items() if name not in _ALL_PAGE_KEYS}
+    usable = {name: _single(value) for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
+    complaints = [f"{name}: only the command line reads files, ignored" for name in asked.keys() - usable]
+    for name, splits in _LISTS.items():
+        if name in usable:
+            usable[name], more = _usable_items(name, usable[name], splits)
+            complaints += more
     scenario, more = Scenario.from_query(usable)
     complaints += more
     values = dict(scenario.changed())
-    for name in ("model", "quant", "gpu", "electricity_region"):
+    for name in ("model", "quant", "gpu", "own", "electricity_region"):
         if values.get(name) is None:
             continue
         try:
-            values.update(_canonical(name, values[name], has_quant="quant" in usable))
+            canonical, said = _canonical(name, values[name], has_quant="quant" in usable)
+            values.update(canonical)
+            complaints += said
         except (UnknownName, InvalidScenario) as error:
-            complaints.append(f"{name}: {error}; the default is used")
+            complaints.append(f"{_about(name, error)}; the default is used")
             values.pop(name)
     for name, value in list(values.items()):
         clamped = _clamped(FIELDS[name], value)
         if clamped != value:
-            complaints.append(f"{name}: {value:g} is outside what the page offers; {clamped:g} is used")
+            complaints.append(
+                f"{name}: {_shown(value)} is outside what the page offers; {_shown(clamped)} is used"
+            )
             values[name] = clamped
     values.setdefault("model", DEFAULT_MODEL)
     try:
@@ -425,8 +106,65 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
         return Scenario(model=values["model"]), [*complaints, f"{error}; the defaults are used"]
 
 
-def as_address(scenario: Scenario) -> dict[str, list[str]]:
-    """Return the query parameters as widgets write them: a list is repeated, defaults are left out."""
+def read_page_keys(params: Mapping[str, Sequence[str]], page: str) -> tuple[dict[str, Any], list[str]]:
+    """
+    Return what the filters of a page hold by an address, and what of them could not be used, in words.
+
+    What the address does not name is at its default. Whether an entry of a list exists, its widget says.
+    """
+    held: dict[str, Any] = {}
+    complaints = [
+        f"{name}: a filter of another page, ignored"
+        for name in params
+        if name in _ALL_PAGE_KEYS and name not in PAGE_KEYS.get(page, {})
+    ]
+    for name, default in PAGE_KEYS.get(page, {}).items():
+        given = [text for text in params.get(name, ()) if text]
+        match default:
+            case list():
+                held[name] = given
+                continue
+            case bool():
+                held[name] = given[-1:] == ["true"]
+            case float():
+                held[name] = _number_within(given[-1:], default)
+            case _:
+                held[name] = given[-1] if given else default
+        if given and not _means(given[-1], held[name]):
+            complaints.append(f"{name}: {given[-1]!r} cannot be used; {_text(held[name])} is used")
+    return held, complaints
+
+
+def _means(text: str, value: Any) -> bool:
+    """Whether a text of an address stands for this value."""
+    if isinstance(value, float):
+        try:
+            return float(text) == value
+        except ValueError:
+            return False
+    return text == _text(value)
+
+
+def _number_within(given: Sequence[str], default: float) -> float:
+    """Return a number of an address, brought into the range of its widget; the default where it is none."""
+    try:
+        number = float(given[0]) if given else default
+    except ValueError:
+        return default
+    return min(max(number, 0.0), MOST_RESERVE_GB) if number == number else default
+
+
+def as_address(
+    scenario: Scenario, page: str = "", held: Mapping[str, Any] | None = None
+) -> dict[str, list[str]]:
+    """
+    Return the query parameters of a question: a list is repeated, defaults are left out, the version is last.
+
+    Args:
+        scenario: The question.
+        page: Whose filters belong to the address.
+        held: What its filters hold, by name.
+    """
     query = scenario.to_query()
     defaults = _DEFAULTS.to_query()
     address = {}
@@ -435,7 +173,11 @@ def as_address(scenario: Scenario) -> dict[str, list[str]]:
             continue
         shown = as_widget_value(name, value)
         address[name] = [str(item) for item in shown] if isinstance(shown, list) else [query[name]]
-    return address
+    for name, default in PAGE_KEYS.get(page, {}).items():
+        value = (held or {}).get(name, default)
+        if value is not None and value != default:
+            address[name] = [str(item) for item in value] if isinstance(value, list) else [_text(value)]
+    return {**address, "v": [str(SCENARIO_VERSION)]}
 
 
 def from_widgets(session: Mapping[str, Any]) -> Scenario:
@@ -459,23 +201,93 @@ def permalink(scenario: Scenario, path: str = "/") -> str:
     return f"{path}?{urlencode(scenario.to_query())}"
 
 
-def _canonical(name: str, value: str, *, has_quant: bool) -> dict[str, str]:
+def _single(value: Any) -> Any:
+    """Return the one value of a list that holds one."""
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+
+
+def _about(name: str, error: Exception) -> str:
+    """Return what is wrong, with the name of the option in front."""
+    text = str(error)
+    return text if text.startswith(name) else f"{name}: {text}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _shown(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else f"{value:,.15g}"
+
+
+def _names(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+# Options that hold several values, and how one text is taken apart.
+_LISTS = {"set": split_settings, "provider": _names, "tier": _names}
+
+
+def _usable_items(name: str, given: Any, splits: Any) -> tuple[list[str], list[str]]:
+    """Return the values of a list that can be used, and what is said of the others."""
+    kept, complaints = [], []
+    for text in [given] if isinstance(given, str) else given:
+        for item in splits(text):
+            try:
+                kept.append(_usable_item(name, item))
+            except (PlannerError, PricingError) as error:
+                complaints.append(f"{_about(name, error)}; ignored")
+    return kept, complaints
+
+
+def _usable_item(name: str, item: str) -> str:
+    if name == "provider":
+        from pricing.registry import provider_info
+
+        return provider_info(item).name
+    if name == "tier" and item.lower() not in set(Tier):
+        raise InvalidScenario(name, item, "one of " + ", ".join(Tier))
+    if name == "set":
+        Scenario(model=DEFAULT_MODEL, set=(item,))  # type: ignore[arg-type]
+    return item
+
+
+def _canonical(name: str, value: str, *, has_quant: bool) -> tuple[dict[str, str], list[str]]:
+    """Return what a name stands for, and what to say of it."""
     if name == "model":
         match = find_model(value)
         implied = {"quant": match.quant} if match.quant and not has_quant else {}
-        return {"model": match.model.id, **implied}
+        return {"model": match.model.id, **implied}, []
     if name == "quant":
-        return {"quant": find_quant(value).name}
+        return {"quant": find_quant(value).name}, []
     if name == "gpu":
-        return {"gpu": find_gpu(value).gpu.name}
+        gpu, said = _device(name, value)
+        return {"gpu": gpu}, said
+    if name == "own":
+        owned = Owned.parse(value)
+        gpu, said = _device(name, owned.gpu)
+        return {"own": f"{owned.gpu_count}x {gpu}"}, said
     from planner.tariffs import find_tariff
 
     find_tariff(value)
-    return {name: value}
+    return {name: value}, []
+
+
+def _device(name: str, value: str) -> tuple[str, list[str]]:
+    """Return the canonical name of a device, and what it could mean as well."""
+    match = find_gpu(value)
+    if not match.ambiguous_with:
+        return match.gpu.name, []
+    others = ", ".join(match.ambiguous_with)
+    return match.gpu.name, [f"{name}: {value!r} may also mean {others}; {match.gpu.name} is taken"]
 
 
 def _clamped(field: Field, value: Any) -> Any:
-    if isinstance(value, date) or not isinstance(value, int | float):
+    if isinstance(value, date):
+        return min(max(value, FIRST_DAY), LAST_DAY)
+    if not isinstance(value, int | float):
         return value
     low = value if field.low is None else max(value, field.low)
     return low if field.high is None else min(low, field.high)

@@ -1,6 +1,8 @@
 """Text for people: tables, rounded numbers, marks on estimates. Nothing here computes."""
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -133,6 +135,46 @@ def paragraphs(*parts: str) -> str:
 def bullets(lines: Iterable[str]) -> str:
     """Return lines as a list."""
     return "\n".join(f"- {line}" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A block of code of a document."""
+
+    text: str
+    language: str
+
+
+Block = str | Code | list[list[str]]
+
+
+def split_markdown(text: str) -> list[Block]:
+    """Return a Markdown text as its paragraphs, blocks of code, and tables: rows of cells, header first."""
+    blocks: list[Block] = []
+    for number, part in enumerate(re.split(r"^```", text, flags=re.MULTILINE)):
+        if number % 2:
+            language, _, code = part.partition("\n")
+            blocks.append(Code(code.rstrip("\n"), language.strip() or "text"))
+        else:
+            blocks += _split_tables(part)
+    return blocks
+
+
+def _split_tables(text: str) -> list[Block]:
+    blocks: list[Block] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        before = blocks[-1] if blocks else None
+        if not line.startswith("|"):
+            if isinstance(before, str):
+                blocks[-1] = f"{before}\n{line}"
+            else:
+                blocks.append(line)
+        elif not isinstance(before, list):
+            blocks.append([cells])
+        elif not all(set(cell) <= set(":-") for cell in cells):
+            before.append(cells)
+    return [block for block in blocks if not isinstance(block, str) or block.strip()]
 
 
 def plural(count: int, noun: str) -> str:

@@ -1,6 +1,7 @@
 """Every assumption of the decision: value, unit, range and source; by owner, and overridden by name."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,6 +12,8 @@ from planner.catalogue import build, close_matches, read_toml, unique
 from planner.errors import InvalidScenario, UnknownName
 from planner.numbers import parse_number
 
+# The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
+_NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
 ASSUMPTIONS_SCHEMA = "breakeven.assumptions/1"
 
 
@@ -120,16 +123,21 @@ def all_assumptions() -> Mapping[str, Assumption]:
     return MappingProxyType(unique(records, "name", "assumptions.toml"))
 
 
+def split_settings(text: str) -> list[str]:
+    """Return the single settings of `NAME=VALUE,NAME=VALUE`."""
+    return [part for part in _NEXT_SETTING.split(text) if part.strip()]
+
+
 def parse_settings(settings: Iterable[str]) -> dict[str, float]:
     """
-    Return the values given as `NAME=VALUE`; of the same name the last one counts.
+    Return the values given as `NAME=VALUE`, several apart by commas; of the same name the last counts.
 
     Raises:
         InvalidScenario: if one is not of that form, or its value is not allowed.
         UnknownName: if no assumption is called so; with close matches.
     """
     values: dict[str, float] = {}
-    for setting in settings:
+    for setting in (part for text in settings for part in split_settings(text)):
         name, equals, text = setting.partition("=")
         if not equals or not name.strip():
             raise InvalidScenario("set", setting, "NAME=VALUE, for instance purchase_usd=25000")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from planner.assumptions import Assumptions
 from planner.cost import TokenPrices
 from planner.models import Model
-from planner.options import ApiBasis, Excluded, Kind, Option, PriceOrigin
+from planner.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
 from planner.rates import PriceStatus
 from planner.renting import slug
 from planner.scenario import Scenario
@@ -57,9 +57,9 @@ def api_options(
     if scenario.tier or scenario.region:  # an API has neither
         return [], []
     options, without_price = [], []
-    for price in cheapest_of_each(api_prices(model.id)):
-        if wanted and slug(price.provider) not in wanted:
-            continue
+    wanted_prices = [price for price in api_prices(model.id) if not wanted or slug(price.provider) in wanted]
+    known = [price for price in wanted_prices if price.is_known_by(scenario.as_of)]
+    for price in cheapest_of_each(known):
         if price.usd_per_mtok_input is None or price.usd_per_mtok_output is None:
             without_price.append(price.provider)
         else:
@@ -68,6 +68,12 @@ def api_options(
         Excluded(what=f"API of {provider}", why="its price of input or output tokens is not known")
         for provider in without_price
     ]
+    later = dict.fromkeys(price.provider for price in wanted_prices)
+    for price in known:
+        later.pop(price.provider, None)
+    if later:
+        what, why = f"API of {names_text(sorted(later))}", f"no price of {scenario.as_of} or before is known"
+        excluded.append(Excluded(what=what, why=why))
     return options, excluded
 
 

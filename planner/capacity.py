@@ -74,8 +74,8 @@ def screen(model: Model, gpu: Gpu, *, bits: int = 16, budget_gb: float = 0.0) ->
     """
     if not 0 < bits <= 32:
         raise InvalidScenario("bits", bits, "bits per parameter above 0 and up to 32")
-    if not 0 <= budget_gb < math.inf:
-        raise InvalidScenario("budget_gb", budget_gb, "a budget of 0 GB or more")
+    if not 0 <= budget_gb <= 1e9:
+        raise InvalidScenario("budget_gb", budget_gb, "a budget of 0 GB or more, and up to 1e9")
     weights, budget = weight_floor_bytes(model, bits), budget_gb * GB
     per_gpu = gpu.memory_gb_vendor * GB * (1 - FREE_SHARE)
     return Capacity(

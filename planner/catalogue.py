@@ -148,6 +148,31 @@ def checked_day(value: str) -> str:
     return value
 
 
+def is_known_by(as_of: str | None, checked: str, day: date | None) -> bool:
+    """
+    Whether a figure of the catalogue was known on a day.
+
+    A figure of a month counts for every day of that month, since its source speaks of the whole of it. One of
+    a longer time counts from its end on, and an undated one from the day on which it was read.
+
+    Args:
+        as_of: The time it speaks of: a day, month, quarter, half-year or year; None where undated.
+        checked: The day on which it was read, ISO.
+        day: The day that is asked for; None: now.
+    """
+    if day is None or day.isoformat() >= checked:
+        return True
+    if not as_of:
+        return False
+    year, _, rest = as_of.partition("-")
+    if not rest:
+        return int(year) < day.year
+    if rest[0] in "QH":
+        months = 3 if rest[0] == "Q" else 6
+        return (int(year), int(rest[1]) * months) < (day.year, day.month)
+    return as_of <= day.isoformat()
+
+
 @cache
 def _fields(cls: Any) -> dict[str, tuple[Callable[[Any], Any], bool, bool]]:
     """Return for each field its converter, whether it may be None and whether it has a default."""

@@ -1,14 +1,18 @@
-"""Which of the priced options a verdict speaks of, and which rental a purchase is compared with."""
+"""Which of the priced options a verdict counts, why it passes over others, what purchases are set against."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
 
 from planner.options import Kind, Option
-from planner.rates import Billing, Tier
+from planner.rates import Billing, PriceStatus, Tier
 from planner.scenario import Scenario
+from planner.shop import newest_purchase_year, year_of
 
 # A quarter: list prices change in 1-3 % of daily observations, so older ones say little of today.
 RECENT_DAYS = 92
+# Hardware prices moved by half within 2026 (`max_purchase_age_years` of the assumptions): a launch price of
+# the year before says little of what a shop asks.
+RECENT_PURCHASE_YEARS = 1.0
 
 _PAID_WHOLE = frozenset({str(Billing.MONTHLY), str(Billing.PER_TERM)})
 
@@ -30,12 +34,19 @@ def dependable(rentals: Iterable[Option], scenario: Scenario) -> list[Option]:
 
 def _recent(rentals: list[Option]) -> list[Option]:
     """Leave out what is a quarter older than the newest."""
-    dated = [(option, date.fromisoformat((option.price.seen_at or "0001-01-01")[:10])) for option in rentals]
-    days = [day for option, day in dated if not option.is_too_slow] or [day for _, day in dated]
-    if not days:
-        return []
-    first = max(days).toordinal() - RECENT_DAYS
-    return [option for option, day in dated if day.toordinal() >= first]
+    first = _first_recent_day(rentals)
+    return [option for option in rentals if _day(option) >= first]
+
+
+def _first_recent_day(rentals: list[Option]) -> date:
+    """Return the day from which a snapshot price counts: a quarter before the newest that is fast enough."""
+    days = [_day(option) for option in rentals if not option.is_too_slow] or [_day(each) for each in rentals]
+    newest = max(days, default=date.min)
+    return date.fromordinal(max(newest.toordinal() - RECENT_DAYS, 1))
+
+
+def _day(option: Option) -> date:
+    return date.fromisoformat((option.price.seen_at or "0001-01-01")[:10])
 
 
 def cheapest_rental(
@@ -63,23 +74,69 @@ def is_paid_whole(option: Option) -> bool:
     return option.is_reserved or option.billing in _PAID_WHOLE
 
 
-def cheapest(options: Sequence[Option], kind: Kind, *, may_be_slow: bool = False) -> Option | None:
-    """Return the cheapest option of a kind by the month."""
+def cheapest_api(options: Sequence[Option]) -> Option | None:
+    """Return the cheapest API by the month."""
+    priced = [each for each in options if each.kind is Kind.API and each.usd_per_month is not None]
+    return min(priced, key=lambda option: option.rank_key, default=None)
+
+
+def cheapest_purchase(options: Sequence[Option], *, may_be_slow: bool = False) -> Option | None:
+    """
+    Return the cheapest machine to buy, or owned already.
+
+    Prices of the newest year count where there are any; where there are none, older ones stand in.
+    """
     usable = [
-        option
-        for option in options
-        if option.kind is kind
-        and option.usd_per_month is not None
-        and (may_be_slow or not option.is_too_slow)
+        option for option in options if option.kind is Kind.BUY and (may_be_slow or not option.is_too_slow)
     ]
-    return min(usable, key=lambda option: option.rank_key, default=None)
+    recent = [option for option in usable if _is_recent_purchase(option)]
+    return min(recent or usable, key=lambda option: option.rank_key, default=None)
+
+
+def _is_recent_purchase(option: Option) -> bool:
+    """Whether the price is one's own, or at most a year older than the newest that is known of any device."""
+    if option.is_own or option.price.status is PriceStatus.OWN:
+        return True
+    return newest_purchase_year() - year_of(option.price.seen_at) <= RECENT_PURCHASE_YEARS
+
+
+def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | None]:
+    """
+    Say for each option why the verdict passes over it, None where it counts.
+
+    It follows the rules of `cheapest_rental` and `cheapest_purchase`, so that a cheaper row of the table that
+    is not the answer always says why.
+    """
+    wants_spot = Tier.SPOT in scenario.tier
+    lasting = [each for each in options if each.kind is Kind.RENT and (wants_spot or not each.is_spot)]
+    counted = dependable(options, scenario)
+    is_verified = any(option.is_current and not option.is_too_slow for option in lasting)
+    first = _first_recent_day(lasting)
+    recent_purchase = any(
+        each.kind is Kind.BUY and not each.is_too_slow and _is_recent_purchase(each) for each in options
+    )
+    reasons: list[str | None] = []
+    for option in options:
+        if option.is_too_slow:
+            reasons.append("too slow to talk to")
+        elif option.kind is Kind.BUY and recent_purchase and not _is_recent_purchase(option):
+            reasons.append("price over a year old")
+        elif option.kind is not Kind.RENT or any(option is each for each in counted):
+            reasons.append(None)
+        elif option.is_spot and not wants_spot:
+            reasons.append("spot, may be taken away")
+        elif is_verified:
+            reasons.append("not verified, others are")
+        else:
+            reasons.append(f"price before {first}")
+    return reasons
 
 
 def best_machine(options: Sequence[Option], scenario: Scenario) -> Option | None:
     """Return the cheapest machine, rented or owned; one too slow to talk to only where there is no other."""
     for may_be_slow in (False, True):
         rental = cheapest_rental(options, scenario, may_be_slow=may_be_slow)
-        purchase = cheapest(options, Kind.BUY, may_be_slow=may_be_slow)
+        purchase = cheapest_purchase(options, may_be_slow=may_be_slow)
         found = [option for option in (rental, purchase) if option is not None]
         if found:
             return min(found, key=lambda option: option.rank_key)

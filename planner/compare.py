@@ -5,16 +5,19 @@ from dataclasses import dataclass, field, replace
 
 from planner.assumptions import Assumptions
 from planner.calling import api_options
-from planner.choice import best_machine, cheapest, cheapest_rental
+from planner.carbon import find_carbon_intensity
+from planner.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
+from planner.currencies import FxRate
 from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
 from planner.gpus import all_gpus, find_gpu
 from planner.measured import Measurement, measurement_of
+from planner.mixed import MixedFleet, mixed_fleet, mixed_text
 from planner.models import Model, find_model
 from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
-from planner.options import BuyBasis, Excluded, Kind, Option, names_text, ranked
+from planner.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.owning import Terms, buy_options
 from planner.purchases import PricePoint
 from planner.quants import QuantFormat, find_quant
@@ -23,9 +26,10 @@ from planner.recommend import Recommended, candidates_to_buy, machine_keys, reco
 from planner.remarks import remarks
 from planner.renting import Market, read_market, rent_options
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
+from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.shop import Shop, read_shop
 from planner.tariffs import find_tariff
-from planner.verdict import verdict
+from planner.verdict import proof, verdict, ways
 
 PLAN_SCHEMA = "breakeven.plan/1"
 # Machines on offer end at 16 GPUs; what would need more is counted, not listed.
@@ -39,10 +43,12 @@ class Plan:
     scenario: Scenario
     model: Model
     quant: QuantFormat
-    verdict: str
+    verdict: str  # one sentence
+    proof: tuple[str, ...]  # the figures behind it, one line for each way
     options: tuple[Option, ...]
     excluded: tuple[Excluded, ...]
     recommended: Recommended
+    mixed: MixedFleet | None  # owned base load with rented peaks, where the shape of the day is known
     notes: tuple[str, ...]
     money: Money
     assumptions: Assumptions = field(repr=False)
@@ -56,7 +62,9 @@ class Plan:
             "options": [option.to_document() for option in self.options],
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
+            "mixed": None if self.mixed is None else self.mixed.to_document(),
             "notes": list(self.notes),
+            "proof": list(self.proof),
         }
 
     def explain(self, number: int) -> Explanation:
@@ -88,18 +96,22 @@ class Plan:
     @property
     def purchase(self) -> Option | None:
         """The cheapest machine to buy, or owned already."""
-        return cheapest(self.options, Kind.BUY) or cheapest(self.options, Kind.BUY, may_be_slow=True)
+        return cheapest_purchase(self.options) or cheapest_purchase(self.options, may_be_slow=True)
 
     @property
     def api(self) -> Option | None:
         """The cheapest API."""
-        return cheapest(self.options, Kind.API)
+        return cheapest_api(self.options)
 
     @property
     def newest_price_at(self) -> str | None:
         """Time of the newest price among the options, as its source states it."""
         times = [option.price.seen_at for option in self.options if option.price.seen_at]
         return max(times, default=None)
+
+    def passed_over(self) -> list[str | None]:
+        """Say for each option why the verdict passes over it, None where it counts."""
+        return passed_over(self.options, self.scenario)
 
     def crossing(self, purchase: Option | None = None, rental: Option | None = None) -> Crossing:
         """
@@ -113,6 +125,23 @@ class Plan:
         against = own.basis.against if own is not None and isinstance(own.basis, BuyBasis) else None
         return crossing(own, rental or against or self.rental, self.api, self.assumptions)
 
+    def sensitivity(self, purchase: Option | None = None, *, draws: int = DRAWS) -> Sensitivity | None:
+        """
+        Return how sure it is that a purchase is cheaper than the rental that it is compared with.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+            draws: Of all inputs at once.
+
+        Returns:
+            None where there is nothing to compare.
+        """
+        own = purchase or self.purchase
+        rental = None if own is None else own.compared_with
+        if own is None or rental is None:
+            return None
+        return sensitivity(own, rental, self.scenario, self.assumptions, draws=draws)
+
     def cost_by_hours(self, purchase: Option | None = None, rental: Option | None = None) -> CostByHours:
         """
         Return what a month costs against the hours of use a day, owned and rented by the hour.
@@ -121,6 +150,8 @@ class Plan:
             purchase: The machine to buy; the plan's cheapest where None.
             rental: A rental paid by use; the one that the purchase is compared with where None.
         """
+        if self.scenario.profile is not None:  # the hours of the day are given, and none are asked about
+            return cost_by_hours(None, None, self.scenario.days_per_month)
         own = purchase or self.purchase
         against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None
         by_use = rental or against or cheapest_rental(self.options, self.scenario, by_use=True)
@@ -135,6 +166,7 @@ def plan(
     measurement: Measurement | None = None,
     left_out: Iterable[Excluded] = (),
     quotes: Sequence[PricePoint] = (),
+    currencies: Mapping[str, FxRate] | None = None,
 ) -> Plan:
     """
     Return every way to serve a model, priced and ranked.
@@ -146,13 +178,18 @@ def plan(
         measurement: A speed measured elsewhere; else the one that the scenario's options state.
         left_out: What the caller has left out of the rates already: slices, ambiguous names, quarantine.
         quotes: Own quotes for hardware; they go before the prices of the catalogue.
+        currencies: Exchange rates for the currency that is shown; the bundled ones where None.
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
         InvalidScenario: if options contradict each other.
     """
     model, quant, scenario, naming = _named(scenario, model)
-    assumptions, money, demand = scenario.assumptions, Money.of(scenario.currency), Demand.of(scenario)
+    assumptions, money, demand = (
+        scenario.assumptions,
+        Money.of(scenario.currency, currencies),
+        Demand.of(scenario),
+    )
     gpus = all_gpus()
     gpu, own = _device(scenario.gpu, naming), _owned(scenario.own, naming)
     measured = measurement or measurement_of(scenario)
@@ -161,15 +198,18 @@ def plan(
 
     market = read_market(scenario, rates, gpus, gpu, assumptions)
     shop = read_shop(scenario, gpus, gpu, own, assumptions, quotes)
-    to_recommend = candidates_to_buy(assumptions)
+    to_recommend = candidates_to_buy(assumptions, scenario.as_of)
     fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
 
     rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
-    terms = _terms(scenario, assumptions, tariff, rentals)
+    carbon, carbon_notes = _carbon(scenario, assumptions)
+    terms = _terms(scenario, assumptions, tariff, carbon, rentals)
     purchases, not_bought = buy_options(shop, fleet, terms)
+    mixed = mixed_fleet(shop.candidates, fleet, terms)
     machines = ranked([*rentals, *purchases])
     apis, not_called = api_options(scenario, model, _api_tokens(scenario, demand, machines), assumptions)
     options = ranked([*machines, *apis])
+    found = ways(scenario, options, money)
     excluded = (
         *_refused(market, shop, fleet),
         *not_rented,
@@ -177,11 +217,12 @@ def plan(
         *not_called,
         *left_out,
     )
-    return Plan(
+    made = Plan(
         scenario=scenario,
         model=model,
         quant=quant,
-        verdict=verdict(scenario, model.name, options, excluded, money),
+        verdict=verdict(found, model.name, excluded),
+        proof=tuple(proof(found, excluded)),
         options=options,
         excluded=excluded,
         recommended=recommend_from(
@@ -189,11 +230,21 @@ def plan(
             cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
             assumptions,
             scenario.min_tokens_per_s_per_user,
+            scenario.as_of,
         ),
-        notes=(*naming, *remarks(scenario, options, assumptions, money, measured), *tariff_notes),
+        mixed=mixed,
+        notes=(
+            *naming,
+            *remarks(scenario, options, assumptions, money, measured),
+            *([] if mixed is None else [mixed_text(mixed, money)]),
+            *tariff_notes,
+            *carbon_notes,
+        ),
         money=money,
         assumptions=assumptions,
     )
+    sure = made.sensitivity(draws=0)
+    return made if sure is None else replace(made, notes=(*made.notes, change_text(sure, money)))
 
 
 def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat, Scenario, list[str]]:
@@ -239,14 +290,34 @@ def _tariff(scenario: Scenario) -> tuple[float, list[str]]:
     return tariff.usd_per_kwh, [f"{text}{tariff.as_of}, {tariff.source}{note}."]
 
 
+def _carbon(scenario: Scenario, assumptions: Assumptions) -> tuple[float | None, list[str]]:
+    """Return the CO2 of the electricity, and where the figure comes from. [g/kWh]"""
+    if assumptions.is_set("grid_g_co2_per_kwh"):
+        return assumptions["grid_g_co2_per_kwh"], []
+    if scenario.electricity_region is None:
+        return None, []
+    try:
+        found = find_carbon_intensity(scenario.electricity_region)
+    except UnknownName:
+        return None, [f"No CO2 of the electricity in {scenario.electricity_region} is known."]
+    note = f"; {found.note}" if found.note else ""
+    text = f"CO2 of the electricity in {found.region_name}: {found.g_co2_per_kwh:,.0f} g/kWh"
+    return found.g_co2_per_kwh, [f"{text} ({found.as_of}, {found.basis}), {found.source}{note}."]
+
+
 def _terms(
-    scenario: Scenario, assumptions: Assumptions, usd_per_kwh: float, rentals: Sequence[Option]
+    scenario: Scenario,
+    assumptions: Assumptions,
+    usd_per_kwh: float,
+    g_co2_per_kwh: float | None,
+    rentals: Sequence[Option],
 ) -> Terms:
     """Return what purchases are compared with."""
     return Terms(
         scenario=scenario,
         assumptions=assumptions,
         usd_per_kwh=usd_per_kwh,
+        g_co2_per_kwh=g_co2_per_kwh,
         rental=cheapest_rental(rentals, scenario),
         hourly_rental=cheapest_rental(rentals, scenario, by_use=True),
         slow_rental=cheapest_rental(rentals, scenario, may_be_slow=True),

@@ -156,9 +156,11 @@ def _short_rows(plan: Plan) -> Iterable[tuple[str, ...]]:
 
 
 def _payback(option: Option) -> str:
-    """Return the months to break-even, or in words that there are none."""
+    """Return the months to break-even, or in words that there are none, or that nothing can be rented."""
     if option.kind is not Kind.BUY:
         return ""
+    if option.compared_with is None:
+        return "nothing to compare"
     return "never" if option.break_even_months is None else f"{option.break_even_months:,.1f}"
 
 

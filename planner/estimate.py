@@ -212,6 +212,21 @@ def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
     )
 
 
+def spilled_bytes(question: Question, memory: MemoryColumns) -> Numbers:
+    """
+    Return the weights that the sizing page lets spill to the host because memory does not hold them. [B]
+
+    They come on top of what was offloaded on purpose; no other method spills by itself.
+
+    Source:
+        docs/methodology.md, "Speed".
+    """
+    if question.method is not Method.SIMPLE:
+        return 0.0
+    missing = np.maximum(np.subtract(memory.total_bytes, memory.usable_bytes), 0.0)
+    return np.minimum(missing, np.subtract(memory.weights_bytes, memory.offloaded_bytes))
+
+
 def work_columns(question: Question) -> Work:
     """Return what each configuration has to read and to compute."""
     ask = question
@@ -309,8 +324,7 @@ def _usable_bytes(question: Question) -> Numbers:
 def _simple_speed(question: Question, memory: MemoryColumns) -> SpeedColumns:
     """Return the sizing page's speeds: what memory does not hold spills over the host link."""
     ask = question
-    excess = (memory.total_bytes + memory.offloaded_bytes - memory.usable_bytes) / memory.weights_bytes
-    spilled = np.clip(np.maximum(excess, ask.offload_fraction), 0.0, 1.0)
+    spilled = ask.offload_fraction + spilled_bytes(ask, memory) / memory.weights_bytes
     peak = ask.peak_flops * ask.gpu_count
     prefill = simple_prefill_tokens_per_s(ask.simple_active_params, peak)
     compute_s = ask.batch / prefill

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.assumptions import Assumptions
-from planner.cost import MONTHS_PER_YEAR, usd_per_available_gpu_hour
+from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_available_gpu_hour
+from planner.depreciation import Way, schedule
 from planner.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
 from planner.sizing import SpeedSource
 from planner.units import GIB
@@ -90,14 +91,17 @@ def _machine(option: Option) -> Iterator[Figure]:
     )
     speed = point.speed
     measured = speed.source is SpeedSource.MEASURED
+    formula, source = "1 / time of a decode step", 'docs/methodology.md, "Speed"'
+    if point.sizing.is_speed_given:
+        formula = source = "measured" if measured else "estimate of the sizing that was given"
     yield Figure(
         name="decode speed",
         value=speed.decode_tokens_per_s,
         unit="tokens/s",
-        formula="measured" if measured else "1 / time of a decode step",
+        formula=formula,
         numbers=f"batch {work.batch}, {work.context_tokens:,} tokens of context, bound by {speed.bound}"
         + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}"),
-        source=str(speed.source) if measured else 'docs/methodology.md, "Speed"',
+        source=source,
         is_estimate=not measured,
     )
     yield Figure(
@@ -163,9 +167,13 @@ def _rent(option: Option, basis: RentBasis) -> Iterator[Figure]:
     rate = basis.rate
     numbers = f"{rate.usd_per_hour_text} x {basis.paid_hours_per_month:,.1f} x {option.replicas}"
     formula = "hourly price x paid hours x replicas"
+    if option.point is not None and len(option.point.shifts) > 1:
+        formula = "hourly price x paid hours of a replica, their mean, x replicas"
     if basis.lost_work_fraction:
         formula, numbers = f"{formula} / (1 - lost work)", f"{numbers} / (1 - {basis.lost_work_fraction:g})"
-    if basis.is_capped:
+    if basis.is_capped and option.point is not None and len(option.point.shifts) > 1:
+        formula = f"{formula}, each copy up to the monthly cap"
+    elif basis.is_capped:
         formula = "monthly cap x replicas"
         numbers = (
             f"{rate.usd_per_month_cap:,.2f} x {option.replicas}, below {basis.hourly_usd_per_month:,.2f}"
@@ -235,6 +243,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         source=assumptions.source("term_years"),
         is_estimate=True,
     )
+    yield from _books(basis, assumptions)
     yield Figure(
         name="power under load",
         value=basis.load_kw * 1000.0,
@@ -258,6 +267,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         source=assumptions.source("pue"),
         is_estimate=True,
     )
+    yield from _carbon(option, kwh * float(own.pue))
     lines = (
         ("colocation", cost.colo_usd, "rated kW x USD/kW-month", "colo_usd_per_kw_month"),
         ("support", cost.support_usd, "machine x share a year / 12", "support_fraction_per_year"),
@@ -296,6 +306,59 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
     yield from _break_even(option, basis, assumptions, running)
 
 
+def _books(basis: BuyBasis, assumptions: Assumptions) -> Iterator[Figure]:
+    """Explain the value in the books by declining balance, beside what the machine would sell for."""
+    own, cost = basis.ownership, basis.cost
+    capex, machine = float(cost.capex_usd), float(own.machine_usd)
+    if own.is_sunk or not float(cost.resale_usd) <= capex:
+        return
+    curve = None
+    if not assumptions.is_set("resale_fraction"):
+        floor, decay = assumptions["resale_floor"], assumptions["resale_decay_per_year"]
+
+        def curve(years: float) -> float:
+            return machine * float(resale_fraction(years, floor, decay))
+
+    years = schedule(capex, float(cost.resale_usd), float(own.term_years), Way.DECLINING, market_usd=curve)
+    market = "" if curve is None else "; sold then " + ", ".join(f"{each.market_usd:,.0f}" for each in years)
+    books = ", ".join(f"{each.book_usd:,.0f}" for each in years)
+    yield Figure(
+        name="depreciation by declining balance, first year",
+        value=years[0].depreciation_usd / MONTHS_PER_YEAR,
+        unit="USD/month",
+        formula="book x 2 / term, or the rest by straight line where that is more, down to the resale",
+        numbers=f"in the books at the end of each year {books}{market}",
+        source='docs/methodology.md, "Depreciation"',
+        is_estimate=True,
+    )
+
+
+def _carbon(option: Option, kwh_per_month: float) -> Iterator[Figure]:
+    """Explain energy and CO2 of a million output tokens."""
+    if option.kwh_per_million_tokens is None or option.tokens_per_month is None:
+        return
+    yield Figure(
+        name="energy of a million output tokens",
+        value=option.kwh_per_million_tokens,
+        unit="kWh/Mtok",
+        formula="kWh x PUE / output tokens x 1e6",
+        numbers=f"{kwh_per_month:,.2f} / {option.tokens_per_month:,.0f} x 1e6",
+        source='docs/methodology.md, "Energy"',
+        is_estimate=True,
+    )
+    grams = option.g_co2_per_million_tokens
+    if grams is not None and option.kwh_per_million_tokens:
+        yield Figure(
+            name="CO2 of a million output tokens",
+            value=grams,
+            unit="g/Mtok",
+            formula="kWh a million tokens x g/kWh of the grid",
+            numbers=f"{option.kwh_per_million_tokens:,.3f} x {grams / option.kwh_per_million_tokens:,.1f}",
+            source="planner/data/carbon.csv by --electricity-region, or --set grid_g_co2_per_kwh",
+            is_estimate=True,
+        )
+
+
 def _break_even(
     option: Option, basis: BuyBasis, assumptions: Assumptions, running: float
 ) -> Iterator[Figure]:
@@ -321,6 +384,15 @@ def _break_even(
             numbers=f"resale by the curve, {rented}",
             source=assumptions.source("resale_floor"),
             is_estimate=True,
+        )
+    else:
+        yield Figure(
+            name="break-even",
+            value=None,
+            unit="months",
+            formula="price / (rent - running cost)",
+            numbers="no rental is known that meets the same limits, so there is nothing to compare with",
+            source='docs/methodology.md, "Break-even"',
         )
     if hourly is not None and hourly.usd_per_hour is not None:
         rent = float(hourly.usd_per_hour) * hourly.replicas

@@ -68,8 +68,11 @@ OPTION_COLUMNS: tuple[Column, ...] = (
     Column("purchase_source", str),
     Column("power_w", float),
     Column("energy_usd_per_month", float),
+    Column("kwh_per_million_tokens", float),
+    Column("g_co2_per_million_tokens", float),
     Column("break_even_months", float),
     Column("break_even_hours_per_day", float),
+    Column("break_even_against", str),
     Column("price_seen_at", str),
     Column("price_status", str),
     Column("price_witnesses", int),
@@ -149,6 +152,7 @@ def preamble(plan: Plan, permalink: str | None) -> list[tuple[str, str]]:
     sources = dict.fromkeys(_source_name(option) for option in plan.options)
     lines = [
         ("verdict", plan.verdict),
+        *(("proof", line) for line in plan.proof),
         ("permalink", permalink or relative_permalink(plan)),
         ("newest price used", time.strftime("%Y-%m-%dT%H:%M:%SZ") if time else "none"),
         ("model", f"{plan.model.name} ({plan.model.id}), {plan.quant.name}"),

@@ -14,13 +14,18 @@ from planner.numbers import parse_count, parse_number
 
 Parse = Callable[[str, Any], Any]
 
+# No GPU was rented before, and nothing is known of what comes after.
+YEARS = (2000, 2099)
+
 
 def number(allowed: str, *, above: float | None = None, at_least: float = 0.0, up_to: float = 1e15) -> Parse:
     """Read a finite number within limits."""
 
     def parse(name: str, value: Any) -> float:
         read = parse_number(name, value, allowed)
-        if read < at_least or read > up_to or (above is not None and read <= above):
+        if read > up_to:
+            raise InvalidScenario(name, _shown(value), _with_limit(allowed, up_to))
+        if read < at_least or (above is not None and read <= above):
             raise InvalidScenario(name, value, allowed)
         return read
 
@@ -32,7 +37,9 @@ def count(allowed: str, *, up_to: float = 1e12) -> Parse:
 
     def parse(name: str, value: Any) -> int:
         read = parse_count(name, value, allowed)
-        if not 1 <= read <= up_to:
+        if read > up_to:
+            raise InvalidScenario(name, _shown(value), _with_limit(allowed, up_to))
+        if read < 1:
             raise InvalidScenario(name, value, allowed)
         return read
 
@@ -80,8 +87,22 @@ def name_list(allowed: str, choices: Iterable[str] = ()) -> Parse:
 
 
 def day(name: str, value: Any) -> date:
-    """Read a day; it is a reader itself."""
+    """Read a day of this century; it is a reader itself."""
     try:
-        return value if type(value) is date else date.fromisoformat(str(value).strip())
+        read = value if type(value) is date else date.fromisoformat(str(value).strip())
     except ValueError:
         raise InvalidScenario(name, value, "a date such as 2026-11-04") from None
+    if not YEARS[0] <= read.year <= YEARS[1]:
+        raise InvalidScenario(name, str(value), f"a date of the years {YEARS[0]} to {YEARS[1]}")
+    return read
+
+
+def _shown(value: Any) -> Any:
+    """Return a number as a person writes it: a large one without its thirty digits."""
+    return f"{value:g}" if isinstance(value, int | float) and abs(value) >= 1e15 else value
+
+
+def _with_limit(allowed: str, up_to: float) -> str:
+    """Say what is allowed, the upper limit too."""
+    limit = f"{up_to:,.0f}" if up_to < 1e6 else f"{up_to:g}"
+    return allowed if limit in allowed or f"{up_to:g}" in allowed else f"{allowed}, and up to {limit}"

@@ -47,9 +47,17 @@ class Training:
     gpu_count: int = 1  # among which weights, gradients and optimizer states are sharded
 
     def __post_init__(self) -> None:
-        for name in ("sequence_tokens", "batch", "rank", "gpu_count"):
-            if getattr(self, name) < 1:
-                raise InvalidScenario(name, getattr(self, name), "a whole number of 1 or more")
+        # By the names of the options; far beyond what anybody trains, so that figures stay readable.
+        for name, value, most in (
+            ("sequence_tokens", self.sequence_tokens, 10**9),
+            ("batch", self.batch, 10**6),
+            ("rank", self.rank, 10**5),
+            ("gpus", self.gpu_count, 10**5),
+        ):
+            if not 1 <= value <= most:
+                raise InvalidScenario(
+                    name, f"{value:g}", f"a whole number from 1 to {most:,}".replace(",", "")
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""A speed measured elsewhere, of one machine: what `--decode-tokens-per-s` and `--sizing FILE` state."""
+"""A speed measured or estimated elsewhere, of one machine: `--decode-tokens-per-s` and `--sizing FILE`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planner.errors import InvalidScenario
@@ -21,6 +21,17 @@ class Measurement:
     decode_tokens_per_s: float
     source: str
     is_count_given: bool = True  # False: the number of GPUs is the default, so it proves not that it fits
+    estimated_range: tuple[float, float] | None = None  # of an estimate, which stays one; None: measured
+
+    @property
+    def is_estimate(self) -> bool:
+        """Whether somebody estimated it."""
+        return self.estimated_range is not None
+
+    @property
+    def proves_it_fits(self) -> bool:
+        """Whether the model has run on that very machine."""
+        return self.is_count_given and not self.is_estimate
 
     @property
     def key(self) -> tuple[str, int]:
@@ -54,21 +65,22 @@ def measurement_of(scenario: Scenario) -> Measurement | None:
 
 
 def read_measurement(
-    document: Any, *, gpu: str | None = None, gpu_count: int | None = None
+    document: Any, *, gpu: str | None = None, gpu_count: int | None = None, asked: Scenario | None = None
 ) -> tuple[Measurement, str | None]:
     """
-    Read a sizing or a measurement made elsewhere.
+    Read a sizing or a measurement made elsewhere; an estimate stays one, with its range.
 
     Args:
         document: The parsed JSON.
         gpu: The machine, where the document does not name it.
         gpu_count: Its GPUs, where the document does not say.
+        asked: The question; a sizing of another model is refused, one at other settings remarked on.
 
     Returns:
         The measured machine and speed, and a remark where one of them was taken from the options.
 
     Raises:
-        InvalidScenario: if the form is not known, names no machine, or holds no usable speed.
+        InvalidScenario: if the form is not known, or it names no machine, another model, or no usable speed.
         UnknownName: if the GPU is unknown.
     """
     if isinstance(document, Sequence) and not isinstance(document, str):
@@ -76,18 +88,56 @@ def read_measurement(
     if not isinstance(document, Mapping):
         raise InvalidScenario("sizing", type(document).__name__, _KNOWN_FORMS)
     if document.get("schema") == "breakeven.size/1":
-        speed = document.get("speed") or {}
-        return _measurement(
-            document.get("gpu"), document.get("gpu_count"), speed.get("decode_tokens_per_s"), "size", None
-        )
+        return _from_size(document, asked)
     if "median_tpot_ms" in document or "mean_tpot_ms" in document:
         tpot_ms = document.get("median_tpot_ms", document.get("mean_tpot_ms"))
         milliseconds = parse_number("sizing", tpot_ms, "a time between tokens above 0 ms")
         if milliseconds <= 0.0:
             raise InvalidScenario("sizing", tpot_ms, "a time between tokens above 0 ms")
         remark = "vLLM bench serve does not name its machine: gpu and gpus are taken"
+        in_flight = document.get("max_concurrency")
+        if asked is not None and in_flight and in_flight != asked.batch:
+            remark = (
+                f"{remark}; it was measured with {in_flight} requests in flight, --batch is {asked.batch}"
+            )
         return _measurement(gpu, gpu_count or 1, 1000.0 / milliseconds, "vLLM bench serve", remark)
     raise InvalidScenario("sizing", ", ".join(sorted(map(str, document))[:5]), _KNOWN_FORMS)
+
+
+def _from_size(document: Mapping[str, Any], asked: Scenario | None) -> tuple[Measurement, str | None]:
+    """Read `breakeven size --json`, of this version or an older one."""
+    remark = None if asked is None else _difference(document, asked)
+    speed = document.get("speed")
+    speed = speed if isinstance(speed, Mapping) else {}
+    found, ambiguity = _measurement(
+        document.get("gpu"), document.get("gpu_count"), speed.get("decode_tokens_per_s"), "size", None
+    )
+    if speed.get("source") != "measured":
+        ends = (speed.get("decode_low"), speed.get("decode_high"))
+        low, high = (
+            found.decode_tokens_per_s if end is None else parse_number("sizing", end, "a range of the speed")
+            for end in ends
+        )
+        if not 0.0 < low <= found.decode_tokens_per_s <= high:
+            raise InvalidScenario("sizing", f"{low:g} to {high:g}", "a range that holds its decode speed")
+        found = replace(found, estimated_range=(low, high))
+    return found, "; ".join(text for text in (ambiguity, remark) if text) or None
+
+
+def _difference(document: Mapping[str, Any], asked: Scenario) -> str | None:
+    """Refuse a sizing of another model; say which settings differ from the question's."""
+    model = document.get("model")
+    name = model.get("id") if isinstance(model, Mapping) else model
+    if isinstance(name, str) and name != asked.model:
+        raise InvalidScenario("sizing", name, f"a sizing of the model that is asked for, {asked.model}")
+    pairs = {"quant": asked.quant, "context_tokens": asked.context, "batch": asked.batch}
+    pairs["kv_dtype"] = asked.kv_dtype
+    other = [
+        f"{key.removesuffix('_tokens')} {document[key]} (asked: {value})"
+        for key, value in pairs.items()
+        if document.get(key) is not None and document[key] != value
+    ]
+    return f"it was made for {', '.join(other)}" if other else None
 
 
 def _from_llama_bench(

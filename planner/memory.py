@@ -11,6 +11,7 @@ from planner.gpus import DeviceClass, Gpu
 from planner.models import Model
 from planner.quants import QuantFamily, QuantFormat
 from planner.shape import Shape, shape_of
+from planner.stored import StoredWeights
 from planner.units import GIB, MIB, Numbers
 from planner.workload import Engine, Method
 
@@ -45,9 +46,9 @@ def is_native(model: Model, quant: QuantFormat) -> bool:
     native = model.native_dtype or ""
     if native in ("bf16", "fp16"):
         return quant.family is QuantFamily.NATIVE
-    published = {"fp8": "FP8", "mxfp4-experts+bf16": "MXFP4", "fp8+fp4-experts": "MXFP4"}
+    published = {"fp8": "FP8", "mxfp4-experts+bf16": "MXFP4", "fp8+fp4-experts": "MXFP4", "MXFP8": "FP8"}
     published["nvfp4-experts+mxfp8+bf16"] = "NVFP4"
-    return published.get(native) == quant.name
+    return published.get(native, native) == quant.name
 
 
 def weights(model: Model, quant: QuantFormat) -> Weights:
@@ -58,6 +59,7 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
     Formats that quantise experts only leave the other matrices as published. Lookup tables are quantised by
     GGUF like embeddings and left as published by the others. The official size counts where the format is
     the published one, less what is stored and not served (draft layers, doubles), by its share of elements.
+    Where the model's own files were read, their bytes count tensor by tensor.
 
     Source:
         docs/methodology.md, "Memory".
@@ -67,7 +69,7 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
     routed_bits = linear_bits = quant.linear_bits
     if is_native(model, quant):
         routed_bits = model.native_expert_bits or quant.linear_bits
-        linear_bits = other_native if shape.is_moe else quant.linear_bits
+        linear_bits = model.native_other_bits or (16.0 if shape.is_moe else quant.linear_bits)
     elif quant.experts_only and shape.is_moe:
         linear_bits = max(other_native, 8.0)
     embedding_bits = quant.tied_embedding_bits if shape.is_tied else quant.embedding_bits
@@ -79,6 +81,8 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
         + shape.tower_params * constants().memory.tower_bits
         + shape.table_params * table_bits
     ) / 8
+    if model.stored is not None and is_native(model, quant):
+        return _stored_weights(model.stored, formula)
     official = _official_bytes(model) if is_native(model, quant) else None
     scale = 1.0 if official is None else official / formula
     dense = shape.linear_params * linear_bits + shape.head_params * embedding_bits
@@ -88,6 +92,17 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
         routed_bytes=shape.routed_params * routed_bits / 8 * scale,
         formula_bytes=formula,
         is_official=official is not None,
+    )
+
+
+def _stored_weights(stored: StoredWeights, formula_bytes: float) -> Weights:
+    """Return the weights as a model's own files hold them."""
+    return Weights(
+        total_bytes=float(stored.served_bytes),
+        dense_read_bytes=float(stored.read_bytes),
+        routed_bytes=float(stored.routed_bytes),
+        formula_bytes=formula_bytes,
+        is_official=True,
     )
 
 

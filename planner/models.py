@@ -10,6 +10,7 @@ from typing import Any
 from planner.catalogue import build, close_matches, flat, lookup_key, read_lines, read_toml, unique
 from planner.errors import UnknownName
 from planner.quants import find_quant
+from planner.stored import StoredWeights
 
 
 class AttentionKind(StrEnum):
@@ -198,6 +199,7 @@ class Model:
     native_other_bits: float | None
     checkpoint_bytes: int | None
     checkpoint_bytes_basis: str | None
+    stored: StoredWeights | None = None  # where its own files were read, in its native format
     gguf_repo: str | None
     min_vllm_version: str | None
     min_vllm_basis: str | None = None
@@ -208,6 +210,7 @@ class Model:
     evidence: str  # config, model-card, listing or user
     config_source: str | None = None  # how directly the shape was read: a copy, a sibling, class defaults ...
     notes: str
+    doubts: tuple[str, ...] = ()  # what its own file leaves open, where it was read from one
     sources: tuple[str, ...]
     checked: str  # ISO date
 

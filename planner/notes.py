@@ -32,6 +32,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _table_note(model),
         _tower_note(work),
         _engine_version_note(work),
+        *model.doubts,
     ]
     return tuple(note for note in notes if note)
 
@@ -67,6 +68,10 @@ def _official_note(work: Workload, weights: Weights) -> str | None:
     if work.method is Method.SIMPLE:
         return f"official checkpoint {size:.2f} GB ({basis}); the page's label gives {formula:.2f} GB"
     served = float(weights.total_bytes) / GB
+    if model.stored is not None:
+        return (
+            f"weights are {served:.2f} of the {size:.2f} GB in its files; the formula gives {formula:.2f} GB"
+        )
     return (
         f"weights from the official checkpoint of {size:.2f} GB ({basis}), {served:.2f} GB of it served; "
         f"the formula gives {formula:.2f} GB"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from planner.gpus import Gpu
+from planner.load import Shift, shifts
 from planner.measured import Measurement
 from planner.scenario import Scenario
 from planner.sizing import Sizing, Speed, size, size_machines
@@ -38,11 +39,13 @@ class Demand:
     max_ttft_ms: float | None
     max_tpot_ms: float | None
     min_tokens_per_s_per_user: float
+    loads_tokens_per_s: tuple[float, ...] = ()  # of each hour of a day, where its shape is known
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Demand":
-        """Return the demand that a scenario states, spread evenly over its hours."""
-        hours = scenario.hours_per_month
+        """Return the demand that a scenario states, by its profile or spread evenly over its hours."""
+        hours, profile = scenario.hours_per_month, scenario.profile
+        peak_factor = scenario.peak_factor or (1.0 if profile is None else profile.peak_factor)
         mean = None
         if scenario.requests_per_s is not None:
             mean = scenario.requests_per_s * scenario.output_tokens
@@ -52,10 +55,11 @@ class Demand:
             hours_per_month=hours,
             tokens_per_month=None if mean is None else mean * hours * 3600.0,
             mean_tokens_per_s=mean,
-            peak_tokens_per_s=None if mean is None else mean * (scenario.peak_factor or 1.0),
+            peak_tokens_per_s=None if mean is None else mean * peak_factor,
             max_ttft_ms=scenario.max_ttft_ms,
             max_tpot_ms=scenario.max_tpot_ms,
             min_tokens_per_s_per_user=scenario.min_tokens_per_s_per_user,
+            loads_tokens_per_s=() if profile is None or mean is None else profile.loads(mean),
         )
 
     def broken_limit(self, speed: Speed) -> Refusal | None:
@@ -81,6 +85,8 @@ class OperatingPoint:
     utilisation: float  # share of the hours under load
     tokens_per_month: float  # output tokens, all replicas
     is_too_slow: bool
+    shifts: tuple[Shift, ...] = ()  # how its copies follow the load of a day; empty: all run all the time
+    capacity_tokens_per_s: float  # that one copy can carry within the limits, at its best batch
 
     @property
     def batch(self) -> int:
@@ -144,7 +150,10 @@ class Fleet:
         if self.measurement is None or self.measurement.key != key:
             return sizing
         return size(
-            self.workload, sizing.machine, measured_decode_tokens_per_s=self.measurement.decode_tokens_per_s
+            self.workload,
+            sizing.machine,
+            measured_decode_tokens_per_s=self.measurement.decode_tokens_per_s,
+            estimated_range=self.measurement.estimated_range,
         )
 
     def _by_batch(self, keys: Sequence[MachineKey]) -> dict[MachineKey, list[Sizing]]:
@@ -171,7 +180,7 @@ class Fleet:
         tried = by_batch or [asked]
         key = (asked.machine.gpu.name, asked.machine.gpu_count)
         measured = self.measurement
-        has_run = measured is not None and measured.key == key and measured.is_count_given
+        has_run = measured is not None and measured.key == key and measured.proves_it_fits
         runs = [sizing for sizing in tried if sizing.memory.fits or (has_run and sizing.speed)]
         if not runs:
             return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))
@@ -208,6 +217,7 @@ class Fleet:
                 utilisation=1.0,
                 tokens_per_month=tokens,
                 is_too_slow=not good,
+                capacity_tokens_per_s=speed.aggregate_tokens_per_s,
             )
         best = max(speed.aggregate_tokens_per_s for _, speed in usable)
         replicas = max(1, math.ceil(demand.peak_tokens_per_s / best - 1e-9))
@@ -222,6 +232,8 @@ class Fleet:
             utilisation=min(1.0, demand.mean_tokens_per_s / (replicas * speed.aggregate_tokens_per_s)),
             tokens_per_month=demand.tokens_per_month or 0.0,
             is_too_slow=not good,
+            shifts=shifts(demand.loads_tokens_per_s, best),
+            capacity_tokens_per_s=best,
         )
 
 

@@ -62,6 +62,10 @@ class BuyBasis:
     cost: OwnCost
     purchase: Purchase | None  # None: already owned, or the price was set
     machine_text: str  # how the price of the machine came about
+    host_usd: float  # the part of it for the computers around the devices
+    host_assumption: str | None  # that says what those cost
+    replicas: int
+    power_assumption: str | None  # that says what the machine draws beyond its devices
     load_kw: float
     power_text: str  # how its power came about
     hours_per_month: float
@@ -111,6 +115,8 @@ class Option:
     purchase_source: str | None = None
     power_w: float | None = None
     energy_usd_per_month: float | None = None
+    kwh_per_million_tokens: float | None = None  # output tokens, cooling included
+    g_co2_per_million_tokens: float | None = None
     break_even_months: float | None = None
     break_even_hours_per_day: float | None = None
     deploy_url: str | None = None
@@ -132,6 +138,11 @@ class Option:
         )
 
     @property
+    def offer_text(self) -> str:
+        """Machine, provider and tier of a rental in a few words."""
+        return ", ".join(part for part in (f"{self.name} from {self.provider}", self.tier) if part)
+
+    @property
     def is_spot(self) -> bool:
         """Whether it may be taken away at any time."""
         return self.tier == Tier.SPOT
@@ -140,6 +151,11 @@ class Option:
     def is_reserved(self) -> bool:
         """Whether it is paid for the whole month, used or not."""
         return self.tier in RESERVED_TIERS
+
+    @property
+    def compared_with(self) -> "Option | None":
+        """The rental that a purchase is compared with; None: there is none, so nothing says when it pays."""
+        return self.basis.against if isinstance(self.basis, BuyBasis) else None
 
     @property
     def is_current(self) -> bool:
@@ -185,6 +201,9 @@ class Option:
             "break_even_months": self.break_even_months,
             "break_even_hours_per_day": self.break_even_hours_per_day,
             "deploy_url": self.deploy_url,
+            "kwh_per_million_tokens": self.kwh_per_million_tokens,
+            "g_co2_per_million_tokens": self.g_co2_per_million_tokens,
+            "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
         }
 
 

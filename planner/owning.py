@@ -23,7 +23,7 @@ from planner.operate import Fleet, OperatingPoint, Refused
 from planner.options import BuyBasis, Excluded, Kind, Option, PriceOrigin, names_text
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
-from planner.shop import MODULES_PER_SERVER, Candidate, Housing, Shop, machine_price, not_sold
+from planner.shop import MODULES_PER_SERVER, Candidate, Housing, Shop, machine_parts, machine_price, not_sold
 from planner.units import HOURS_PER_MONTH, TOKENS_PER_PRICE
 
 
@@ -36,6 +36,7 @@ class Terms:
     usd_per_kwh: float
     rental: Option | None  # the cheapest that meets the limits
     hourly_rental: Option | None  # the same among those billed by use
+    g_co2_per_kwh: float | None  # of the electricity; None: not known where it comes from
     slow_rental: Option | None  # for machines that are too slow to talk to themselves
     slow_hourly_rental: Option | None
 
@@ -50,6 +51,11 @@ def buy_options(shop: Shop, fleet: Fleet, terms: Terms) -> tuple[list[Option], l
         for count in candidate.counts:
             point = fleet.outcome(candidate.gpu.name, count)
             if isinstance(point, Refused):
+                continue
+            if candidate.is_own and point.replicas > 1:
+                name = f"{count}x {candidate.gpu.name}, your own"
+                needed = f"the demand takes {point.replicas} of them, and one is there"
+                refusals.setdefault(needed, []).append(name)
                 continue
             option = buy_option(candidate, point, terms)
             budget = terms.scenario.budget_usd
@@ -75,6 +81,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     scenario, assumptions = terms.scenario, terms.assumptions
     replicas = point.replicas
     machine_usd, machine_text = machine_price(candidate, point.machine.gpu_count, assumptions)
+    parts = machine_parts(candidate, point.machine.gpu_count, assumptions)
     rated_kw, load_kw, power_text = _power(candidate, point, assumptions)
     ownership = _ownership(candidate, point, terms, machine_usd, rated_kw, load_kw)
     cost = own_cost(ownership)
@@ -84,6 +91,8 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     hourly = terms.slow_hourly_rental if point.is_too_slow else terms.hourly_rental
     costs = monthly_costs(cost, against, assumptions)
     work = point.sizing.workload
+    kwh = float(ownership.energy_kwh_per_year) / MONTHS_PER_YEAR * assumptions["pue"]
+    kwh_per_mtok = kwh / point.tokens_per_month * TOKENS_PER_PRICE
     name = candidate.gpu.name if candidate.housing is Housing.COMPLETE else ""
     name = name or f"{point.machine.gpu_count}x {candidate.gpu.name}"
     basis = BuyBasis(
@@ -91,6 +100,10 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         cost=cost,
         purchase=candidate.purchase,
         machine_text=machine_text,
+        host_usd=parts.host_usd * replicas,
+        host_assumption=parts.host_assumption,
+        replicas=replicas,
+        power_assumption=_power_assumption(candidate, assumptions),
         load_kw=load_kw,
         power_text=power_text,
         hours_per_month=scenario.hours_per_month,
@@ -124,6 +137,8 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         purchase_source=machine_text,
         power_w=load_kw * 1000.0,
         energy_usd_per_month=float(cost.energy_usd_per_month),
+        kwh_per_million_tokens=kwh_per_mtok,
+        g_co2_per_million_tokens=None if terms.g_co2_per_kwh is None else kwh_per_mtok * terms.g_co2_per_kwh,
         break_even_months=None if costs is None else break_even_months_moving(float(cost.capex_usd), costs),
         break_even_hours_per_day=_hours(basis, hourly),
         is_too_slow=point.is_too_slow,
@@ -131,6 +146,15 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         notes=tuple(_notes(candidate, point)),
         basis=basis,
     )
+
+
+def _power_assumption(candidate: Candidate, assumptions: Assumptions) -> str | None:
+    """Return the assumption that says what a machine draws beyond its devices; None where all is known."""
+    if assumptions.is_set("power_kw"):
+        return None
+    if candidate.housing is Housing.COMPLETE:
+        return None if candidate.gpu.tdp_w else "unified_power_kw"
+    return "card_power_factor" if candidate.housing is Housing.CARD else "server_power_factor"
 
 
 def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions) -> tuple[float, float, str]:
@@ -146,8 +170,7 @@ def _power(candidate: Candidate, point: OperatingPoint, assumptions: Assumptions
         return rated, rated * share, f"{rated:g} kW x {share:g} under load ({source})"
     if tdp_w is None:
         raise ValueError(f"{candidate.gpu.name} has no rated power")
-    is_card = candidate.housing is Housing.CARD
-    name = "card_power_factor" if is_card else "server_power_factor"
+    name = _power_assumption(candidate, assumptions) or ""
     rated = tdp_w / 1000.0 * count * assumptions[name] * replicas
     text = f"{replicas} x {count} x {tdp_w:g} W x {assumptions[name]:g} x {share:g} under load"
     return rated, rated * share, f"{text} ({assumptions.source(name)})"
@@ -257,8 +280,9 @@ def _months_with_resale(
 
 def _hours(basis: BuyBasis, hourly: Option | None) -> float | None:
     """Return the hours a day from which owning costs less than renting by the hour."""
-    if hourly is None or hourly.usd_per_hour is None:
-        return None
+    follows_the_day = hourly is not None and hourly.point is not None and hourly.point.shifts
+    if hourly is None or hourly.usd_per_hour is None or follows_the_day:
+        return None  # with a given day, hours of use are no question
     rent = float(hourly.usd_per_hour) * hourly.replicas
     return break_even_hours_per_day(
         basis.own_fixed_usd_per_month, basis.own_usd_per_hour, rent, basis.days_per_month

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 
-from planner.catalogue import checked_day, read_csv
+from planner.catalogue import checked_day, is_known_by, read_csv
 
 
 class Condition(StrEnum):
@@ -62,6 +63,10 @@ class PricePoint:
         year, _, rest = self.as_of.partition("-")
         quarter_start = {"Q1": "01", "Q2": "04", "Q3": "07", "Q4": "10"}
         return f"{year}-{quarter_start.get(rest, rest[:2] or '01')}"
+
+    def is_known_by(self, day: date | None) -> bool:
+        """Whether it was known on that day; None is now."""
+        return is_known_by(self.as_of, self.checked, day)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,39 +138,42 @@ def purchase_points(gpu: str) -> tuple[PricePoint, ...]:
     return _by_gpu().get(gpu, ())
 
 
-def default_purchase(gpu: str, condition: str = "new") -> Purchase | None:
+def default_purchase(gpu: str, condition: str = "new", known_by: date | None = None) -> Purchase | None:
     """
     Return what a device costs by the newest price points of a condition.
 
     All points of the newest month for the same kind of thing form the range; its middle is the price. Undated
-    points count only where no dated one is known, laptops only where nothing else is. Where no new price is
-    known at all, listings that do not state the condition stand in, and the result says so.
+    points count only where no dated one is known, laptops only where nothing else is. Where no dated new
+    price is known, listings that do not state the condition stand in, and the result says so.
 
     Args:
         gpu: Canonical name of the device.
         condition: `new`, `used` or `refurbished`.
+        known_by: Only points known on that day count; None: all.
 
     Returns:
         The price [USD], or None where none is known.
     """
     wanted = Condition(condition)
-    points = purchase_points(gpu)
-    for kind in (wanted, Condition.UNSTATED) if wanted is Condition.NEW else (wanted,):
-        matching = [point for point in points if point.condition is kind]
-        if matching:
-            return _summarised(_newest(matching))
-    return None
+    points = [point for point in purchase_points(gpu) if point.is_known_by(known_by)]
+    kinds = (wanted, Condition.UNSTATED) if wanted is Condition.NEW else (wanted,)
+    by_kind = [[point for point in points if point.condition is kind] for kind in kinds]
+    known = [matching for matching in by_kind if matching]
+    dated = [matching for matching in known if any(point.as_of for point in matching)]
+    chosen = next(iter(dated or known), None)
+    return None if chosen is None else _summarised(_newest(chosen))
 
 
-def quoted_purchase(gpu: str, quotes: Iterable[PricePoint]) -> Purchase | None:
+def quoted_purchase(gpu: str, quotes: Iterable[PricePoint], known_by: date | None = None) -> Purchase | None:
     """
     Return what a device costs by the newest of one's own quotes; None where there is none.
 
     Args:
         gpu: Canonical name of the device.
         quotes: Own quotes, of any devices. Of one day, the cheapest for each GPU counts.
+        known_by: Only quotes known on that day count; None: all.
     """
-    ours = [quote for quote in quotes if quote.gpu == gpu]
+    ours = [quote for quote in quotes if quote.gpu == gpu and quote.is_known_by(known_by)]
     if not ours:
         return None
     newest = max(quote.as_of or "" for quote in ours)

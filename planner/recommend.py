@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from planner.assumptions import Assumptions, Owner
 from planner.gpus import all_gpus
@@ -109,9 +110,10 @@ def recommend_from(
     rental: Option | None,
     assumptions: Assumptions,
     min_tokens_per_s: float,
+    as_of: date | None = None,
 ) -> Recommended:
     """Return the same from machines that are sized already, and the rental that a plan chose."""
-    candidates = candidates_to_buy(assumptions)
+    candidates = candidates_to_buy(assumptions, as_of)
     cloud = None
     if rental is not None and rental.kind is Kind.RENT and rental.gpu and rental.gpu_count:
         cloud = Choice(
@@ -128,10 +130,10 @@ def recommend_from(
     return Recommended(**_to_buy(candidates, sizings, assumptions, min_tokens_per_s), cheapest_cloud=cloud)
 
 
-def candidates_to_buy(assumptions: Assumptions) -> list[Candidate]:
-    """Return every device that exists and can be bought, those without a known price too."""
+def candidates_to_buy(assumptions: Assumptions, as_of: date | None = None) -> list[Candidate]:
+    """Return every device that exists and can be bought, those without a price known on that day too."""
     priced = Assumptions(owner=assumptions.owner, overrides=_without_price(assumptions.overrides))
-    shop = read_shop(Scenario(model="any"), all_gpus(), None, None, priced)
+    shop = read_shop(Scenario(model="any", as_of=as_of), all_gpus(), None, None, priced)
     unpriced = [
         Candidate(gpu=all_gpus()[name], housing=Housing.MODULE, purchase=None, counts=(1,))
         for name in (*shop.without_price, *shop.old_price)

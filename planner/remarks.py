@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
-from planner.choice import RECENT_DAYS, cheapest, cheapest_rental
+from planner.choice import cheapest_purchase, cheapest_rental, passed_over
+from planner.load import LoadProfile
 from planner.measured import Measurement
 from planner.money import Money
 from planner.options import BuyBasis, Kind, Option
@@ -30,16 +31,16 @@ def remarks(
 ) -> list[str]:
     """Return the remarks in order of weight."""
     rental = cheapest_rental(options, scenario) or cheapest_rental(options, scenario, may_be_slow=True)
-    purchase = cheapest(options, Kind.BUY) or cheapest(options, Kind.BUY, may_be_slow=True)
+    purchase = cheapest_purchase(options) or cheapest_purchase(options, may_be_slow=True)
     return [
         *scenario.warnings,
         *_use(scenario, options),
         *_threshold(scenario, rental, purchase, money),
         *_unlike(rental, purchase),
         *_prices(options, rental),
-        *_spot(options, rental, scenario),
+        *_not_counted(options, rental, purchase, scenario),
         *_settings(scenario, assumptions, options, measurement),
-        *_not_counted(assumptions, options),
+        *_left_open(assumptions, options),
         *_currency(money),
     ]
 
@@ -52,6 +53,8 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         yield (
             f"Every option is sized to carry the demand within {scenario.hours_per_month:,.1f} h a month and "
             f"{peak}."
+            if scenario.profile is None
+            else _profile_text(scenario.profile, scenario)
         )
         return
     yield (
@@ -67,22 +70,34 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         )
 
 
+def _profile_text(profile: LoadProfile, scenario: Scenario) -> str:
+    """Say what the shape of the day means."""
+    return (
+        f"Every option is sized for the busiest hour of the day, {profile.peak_factor:.2f} times the "
+        f"mean of its {profile.service_hours_per_day} hours with load "
+        f"({scenario.hours_per_month:,.1f} h a month). Rentals paid by use start and stop their copies "
+        "with it; machines owned or reserved stay for all of it."
+    )
+
+
 def _threshold(
     scenario: Scenario, rental: Option | None, purchase: Option | None, money: Money
 ) -> Iterable[str]:
     """Say at which use, and at which rent, the answer flips."""
     if rental is None or purchase is None or purchase.usd_per_month is None or purchase.is_own:
         return
+    if scenario.profile is not None:  # the hours of the day are given, and none are asked about
+        return
     hours = purchase.break_even_hours_per_day
     own = (
-        f"Own {purchase.name} if you would run it more than {hours:,.1f} h a day"
+        f"own {purchase.name} if you would run it more than {hours:,.1f} h a day"
         if hours is not None
-        else (f"Owning {purchase.name} does not pay at any number of hours a day")
+        else (f"owning {purchase.name} does not pay at any number of hours a day")
     )
     flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
     yield (
-        f"{own}; at {scenario.hours_per_day:g} h a day rent if you find a machine that serves it under "
-        f"{money.exact(flip)}/h."
+        f"Between owning and renting: {own}; at {scenario.hours_per_day:g} h a day rent if you find a "
+        f"machine that serves it under {money.exact(flip)}/h."
     )
 
 
@@ -112,26 +127,27 @@ def _prices(options: Sequence[Option], rental: Option | None) -> Iterable[str]:
     yield f"Rental prices: {', '.join(parts)}; dated {min(days)} to {max(days)}."
     if rental is not None and not rental.is_current:
         yield (
-            "No verified price meets the limits, so break-evens are against a "
-            f"{price_date_text(rental)}, the cheapest of the newest {RECENT_DAYS} days; older ones are "
-            "listed only. `breakeven prices refresh` fetches current ones."
+            f"No verified price meets the limits, so break-evens are against a {price_date_text(rental)}. "
+            "`breakeven prices refresh` fetches current ones."
         )
 
 
-def _spot(options: Sequence[Option], rental: Option | None, scenario: Scenario) -> Iterable[str]:
-    """Say why a cheaper spot machine is not the answer."""
-    if rental is None or "spot" in scenario.tier:
-        return
-    if any(
-        option.is_spot
-        and not option.is_too_slow
-        and (option.usd_per_month or 0.0) < (rental.usd_per_month or 0.0)
-        for option in options
-    ):
-        yield (
-            "Cheaper spot machines are listed, not recommended: they may be taken away at any time; "
-            "--tier spot plans with them."
-        )
+def _not_counted(
+    options: Sequence[Option], rental: Option | None, purchase: Option | None, scenario: Scenario
+) -> Iterable[str]:
+    """Say which cheaper rows of the ranking the answer passes over, and why."""
+    chosen = {Kind.RENT: rental, Kind.BUY: purchase}
+    why = Counter(
+        reason
+        for option, reason in zip(options, passed_over(options, scenario), strict=True)
+        if reason is not None
+        and (best := chosen.get(option.kind)) is not None
+        and (option.usd_per_month or 0.0) < (best.usd_per_month or 0.0)
+    )
+    if why:
+        parts = ", ".join(f"{count} ({reason})" for reason, count in why.most_common())
+        spot = "; --tier spot plans with spot machines" if any("spot" in reason for reason in why) else ""
+        yield f"Cheaper, but not counted: {parts}{spot}."
 
 
 def _settings(
@@ -150,12 +166,17 @@ def _settings(
     if measurement is not None:
         machine = f"{measurement.gpu_count}x {measurement.gpu}"
         if any((option.gpu, option.gpu_count) == measurement.key for option in options):
-            yield f"The speed of {machine} is measured ({measurement.source}); all others are estimates."
+            yield (
+                f"The speed of {machine} is measured ({measurement.source}); all others are estimates."
+                if not measurement.is_estimate
+                else f"The speed of {machine} is the estimate of {measurement.source}, not of this program."
+            )
         else:
-            yield f"The measured speed of {machine} is not used: no option is that machine (--gpus)."
+            word = "estimated" if measurement.is_estimate else "measured"
+            yield f"The {word} speed of {machine} is not used: no option is that machine (--gpus)."
 
 
-def _not_counted(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[str]:
+def _left_open(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[str]:
     """Say what no figure holds."""
     left = [
         words

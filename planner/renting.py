@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from planner.assumptions import Assumptions
 from planner.cost import token_prices
+from planner.load import Shift
 from planner.operate import Fleet, MachineKey, OperatingPoint, Refusal, Refused
 from planner.options import Excluded, Kind, Option, PriceOrigin, RentBasis, names_text, per_gpu_text
 from planner.rates import RESERVED_TIERS, Billing, PriceStatus, Rate, Tier
@@ -48,6 +49,45 @@ def rent_usd_per_month(rate: Rate, hours_per_month: float, lost_work_fraction: f
     if rate.tier is Tier.SPOT:
         cost /= 1.0 - lost_work_fraction
     return cost if rate.usd_per_month_cap is None else min(cost, rate.usd_per_month_cap)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rent:
+    """A month's rent of all replicas."""
+
+    usd: float
+    uncapped_usd: float  # what it would be without the provider's cap
+    paid_hours: float  # of one replica, the mean over all of them [h/month]
+
+
+def steps_of(point: OperatingPoint, scenario: Scenario) -> tuple[Shift, ...]:
+    """Return which copies of a machine run how long: all the time, or with the load of the day."""
+    all_day = Shift(replicas=point.replicas, hours_per_day=scenario.service_hours_per_day)
+    return point.shifts or (all_day,)
+
+
+def rent_of(rate: Rate, steps: Sequence[Shift], scenario: Scenario, lost_work_fraction: float) -> Rent:
+    """
+    Rent of all replicas for a month; those paid by use are started and stopped with the load of the day.
+
+    Args:
+        rate: The price of one machine.
+        steps: How many of them run, and how long; at least one.
+        scenario: Its days.
+        lost_work_fraction: On a spot machine, work that has to be done again. [fraction]
+
+    Source:
+        docs/methodology.md, "Renting".
+    """
+    free = replace(rate, usd_per_month_cap=None)
+    usd = uncapped_usd = paid_hours = 0.0
+    for step in steps:
+        hours = scenario.month_of(step.hours_per_day)
+        usd += step.replicas * rent_usd_per_month(rate, hours, lost_work_fraction)
+        uncapped_usd += step.replicas * rent_usd_per_month(free, hours, lost_work_fraction)
+        paid_hours += step.replicas * paid_hours_per_month(rate, hours)
+    replicas = sum(step.replicas for step in steps)
+    return Rent(usd=usd, uncapped_usd=uncapped_usd, paid_hours=paid_hours / replicas)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,12 +164,14 @@ def rent_options(
     """
     best: dict[tuple[str, Tier], tuple[bool, float, float, Rate, OperatingPoint]] = {}
     refused: dict[tuple[str, Tier], list[tuple[Rate, Refused]]] = {}
-    for (provider, tier, gpu, count), (cost, rate) in market.cheapest.items():
+    lost = assumptions["spot_lost_work_fraction"]
+    for (provider, tier, gpu, count), (_, rate) in market.cheapest.items():
         point = fleet.outcome(gpu, count)
         if isinstance(point, Refused):
             refused.setdefault((provider, tier), []).append((rate, point))
             continue
-        key = (point.is_too_slow, cost * point.replicas, -point.speed.aggregate_tokens_per_s)
+        cost = rent_of(rate, steps_of(point, scenario), scenario, lost).usd
+        key = (point.is_too_slow, cost, -point.speed.aggregate_tokens_per_s)
         if (provider, tier) not in best or key < best[provider, tier][:3]:
             best[provider, tier] = (*key, rate, point)
     options = [_option(scenario, rate, point, assumptions) for *_, rate, point in best.values()]
@@ -152,17 +194,14 @@ def is_in_region(region: str | None, wanted: Sequence[str]) -> bool:
 
 def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:
     """Return the row of one rented machine."""
-    hours, replicas = scenario.hours_per_month, point.replicas
-    lost = assumptions["spot_lost_work_fraction"]
-    one = rent_usd_per_month(rate, hours, lost)
+    replicas, lost = point.replicas, assumptions["spot_lost_work_fraction"]
+    rent = rent_of(rate, steps_of(point, scenario), scenario, lost)
     weights_gb = point.sizing.memory.weights_bytes / GB
     storage = weights_gb * assumptions["storage_usd_per_gb_month"] * replicas
     egress = point.tokens_per_month * BYTES_PER_TOKEN / GB * assumptions["egress_usd_per_gb"]
-    month = one * replicas + storage + egress
+    month = rent.usd + storage + egress
     work = point.sizing.workload
-    uncapped = rate.usd_per_hour * paid_hours_per_month(rate, hours)
-    if rate.tier is Tier.SPOT:
-        uncapped /= 1.0 - lost
+    uncapped = rent.uncapped_usd / replicas
     return Option(
         kind=Kind.RENT,
         name=f"{rate.gpu_count}x {rate.gpu}",
@@ -198,12 +237,12 @@ def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: 
         ),
         deploy_url=rate.deploy_url,
         is_too_slow=point.is_too_slow,
-        notes=tuple(_notes(rate, uncapped, hours)),
+        notes=tuple(_notes(rate, uncapped, scenario.hours_per_month, point.shifts)),
         basis=RentBasis(
             rate=rate,
-            paid_hours_per_month=paid_hours_per_month(rate, hours),
+            paid_hours_per_month=rent.paid_hours,
             hourly_usd_per_month=uncapped,
-            is_capped=one < uncapped,
+            is_capped=rent.usd < rent.uncapped_usd,
             storage_usd_per_month=storage,
             egress_usd_per_month=egress,
             lost_work_fraction=lost if rate.tier is Tier.SPOT else 0.0,
@@ -211,9 +250,12 @@ def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: 
     )
 
 
-def _notes(rate: Rate, uncapped_usd: float, hours: float) -> list[str]:
+def _notes(rate: Rate, uncapped_usd: float, hours: float, steps: Sequence[Shift]) -> list[str]:
     """Return what a person should know of this rental."""
     notes = [rate.note] if rate.note else []
+    if len(steps) > 1 and paid_hours_per_month(rate, 0.0) == 0.0:
+        least, most = steps[0].replicas, sum(step.replicas for step in steps)
+        notes.append(f"its copies follow the load of the day: {least} to {most} of them run")
     if rate.tier is Tier.SPOT:
         notes.append("spot: it may be taken away at any time")
     if rate.tier in RESERVED_TIERS:

@@ -1,6 +1,6 @@
 """Memory and speed of many unlike configurations: columns in, columns out, all in one calculation."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -22,7 +22,7 @@ from planner.speed import host_bytes_per_s
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Method
 
-Key = TypeVar("Key", bound=Hashable)
+Record = TypeVar("Record")
 
 MEMORY_COLUMNS = (
     "weights_gib",
@@ -99,8 +99,9 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
 def _question(rows: Rows) -> Question:
     """Return all rows as one question."""
     simple = rows.method is Method.SIMPLE
-    models, model_index = _numbered(rows.models, lambda model: model.id)
-    quants, quant_index = _numbered(rows.quants, lambda quant: quant.name)
+    # Two files may hold models of one name: what counts is the record, of which there is one each.
+    models, model_index = _numbered(rows.models)
+    quants, quant_index = _numbered(rows.quants)
     device_index = _device_index(rows.gpus)
     columns = _all_devices(rows.engine).reshaped(lambda column: column[device_index])
     precision = np.array([PRECISIONS.index(quant.compute_dtype) for quant in quants])[quant_index]
@@ -152,9 +153,9 @@ def _weights(
     )
 
 
-def _numbered(records: Sequence[Key], name: Callable[[Key], str]) -> tuple[Sequence[Key], NDArray[np.int64]]:
-    """Return the records that differ in name, and for each row the place of its own."""
-    names = [name(record) for record in records]
+def _numbered(records: Sequence[Record]) -> tuple[Sequence[Record], NDArray[np.int64]]:
+    """Return the records that differ, and for each row the place of its own."""
+    names = [id(record) for record in records]
     different = dict(zip(names, records, strict=True))
     places = {one: place for place, one in enumerate(different)}
     return list(different.values()), np.array([places[one] for one in names])

@@ -17,23 +17,28 @@ from planner.assumptions import Assumptions, Owner, parse_settings
 from planner.catalogue import close_matches
 from planner.errors import InvalidScenario, UnknownName
 from planner.fields import choice, count, day, name_list, number, words
+from planner.load import ALLOWED, LoadProfile
 from planner.models import Model
 from planner.quants import QuantFormat
 from planner.rates import Tier
+from planner.reading.facts import parse_facts, parse_params
 from planner.units import DAYS_PER_MONTH, HOURS_PER_MONTH
 from planner.workload import Engine, KvDtype, Method, Workload, engine_for
 
 SCENARIO_VERSION = 1
 DEFAULT_MODEL = "qwen3-coder-480b-a35b"
 DEFAULT_QUANT = "Q4_K_M"
+# The sizing page's example.
+DEFAULT_HOURS_PER_DAY = 4.0
 # The sizing page's tariff; --electricity-region takes a dated one.
 DEFAULT_USD_PER_KWH = 0.175
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
 DOUBTFUL_USD_PER_KWH = 2.0
 
-# The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
-_NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
-_OWNED = re.compile(r"(?:(\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
+_NEXT_FACT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")
+_OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
+# More than any machine or cluster that a plan speaks of.
+MOST_GPUS = 1024
 
 
 def _owned(name: str, value: Any) -> str:
@@ -42,9 +47,31 @@ def _owned(name: str, value: Any) -> str:
     return str(text)
 
 
+def _load_profile(name: str, value: Any) -> str:
+    text = str(words(ALLOWED)(name, value))
+    LoadProfile.parse(text, name)
+    return text
+
+
+def _params(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    text = f"{value:.0f}" if isinstance(value, float) and value.is_integer() else str(value).strip()
+    parse_params(text)
+    return text
+
+
+def _facts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [item for item in _NEXT_FACT.split(value) if item.strip()]
+    texts = [str(item).strip() for item in value]
+    parse_facts(texts)
+    return tuple(sorted(texts))
+
+
 def _settings(name: str, value: Any) -> tuple[tuple[str, float], ...]:
     if isinstance(value, str):
-        value = [item for item in _NEXT_SETTING.split(value) if item.strip()]
+        value = [value]
     if isinstance(value, Mapping):
         value = list(value.items())
     texts = [item if isinstance(item, str) else f"{item[0]}={item[1]}" for item in value]
@@ -67,8 +94,10 @@ class Owned:
             InvalidScenario: if there is no name, or none of the hardware.
         """
         match = _OWNED.fullmatch(text.strip())
-        if match is None or match[1] == "0" or match[2].lower() in {"x", "×"}:
+        if match is None or match[2].lower() in {"x", "×"}:
             raise InvalidScenario("own", text, 'hardware such as "2x RTX 4090"')
+        if not 1 <= int(match[1] or 1) <= MOST_GPUS:
+            raise InvalidScenario("own", text, f'hardware such as "2x RTX 4090", 1 to {MOST_GPUS} of it')
         return Owned(gpu=match[2].strip(), gpu_count=int(match[1] or 1))
 
 
@@ -81,9 +110,13 @@ _LIMIT_MS = "a time above 0 ms"
 class Scenario:
     """One question. A value that cannot be used raises `InvalidScenario`, which names the option."""
 
-    model: str = field(metadata={"parse": words("a model (`breakeven models`)")})
+    model: str = field(metadata={"parse": words("a model (`breakeven models`), or a file of one")})
+    params: str | None = field(default=None, metadata={"parse": _params})  # of a model in a file
+    fact: tuple[str, ...] = field(default=(), metadata={"parse": _facts})  # fields that its file lacks
     gpu: str | None = field(default=None, metadata={"parse": words("a GPU (`breakeven gpus`)")})
-    gpus: int | None = field(default=None, metadata={"parse": count("1 to 1024 GPUs", up_to=1024)})
+    gpus: int | None = field(
+        default=None, metadata={"parse": count(f"1 to {MOST_GPUS} GPUs", up_to=MOST_GPUS)}
+    )
     quant: str = field(default=DEFAULT_QUANT, metadata={"parse": words("a format (`breakeven quants`)")})
     context: int = field(default=8192, metadata={"parse": count(_TOKENS)})
     batch: int = field(default=1, metadata={"parse": count("at least 1 sequence")})
@@ -101,7 +134,8 @@ class Scenario:
         default=None, metadata={"parse": number("a speed above 0 tokens/s", above=0.0)}
     )
     hours_per_day: float = field(
-        default=4.0, metadata={"parse": number("hours above 0 and up to 24", above=0.0, up_to=24.0)}
+        default=DEFAULT_HOURS_PER_DAY,
+        metadata={"parse": number("hours above 0 and up to 24", above=0.0, up_to=24.0)},
     )
     days_per_month: float = field(
         default=DAYS_PER_MONTH, metadata={"parse": number("days above 0 and up to 31", above=0.0, up_to=31)}
@@ -125,6 +159,7 @@ class Scenario:
     peak_factor: float | None = field(
         default=None, metadata={"parse": number("a factor from 1 to 1000", at_least=1.0, up_to=1000.0)}
     )
+    load_profile: str | None = field(default=None, metadata={"parse": _load_profile})
     max_ttft_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     max_tpot_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     min_tokens_per_s_per_user: float = field(
@@ -167,6 +202,32 @@ class Scenario:
             raise InvalidScenario(
                 "peak_factor", self.peak_factor, "tokens_per_month or requests_per_s with it: the mean"
             )
+        if self.load_profile is not None:
+            self._check_profile(self.load_profile)
+
+    def _check_profile(self, text: str) -> None:
+        hours = LoadProfile.parse(text).service_hours_per_day
+        if not self.has_demand:
+            raise InvalidScenario(
+                "load_profile", text, "tokens_per_month or requests_per_s with it: the mean"
+            )
+        if self.peak_factor is not None:
+            raise InvalidScenario("load_profile", text, "either load_profile or peak_factor, not both")
+        if self.hours_per_day not in (DEFAULT_HOURS_PER_DAY, float(hours)):
+            raise InvalidScenario(
+                "hours_per_day", self.hours_per_day, f"none, or the {hours} hours that load_profile has"
+            )
+
+    @property
+    def profile(self) -> LoadProfile | None:
+        """The shape of a day's load, where one is given."""
+        return None if self.load_profile is None else LoadProfile.parse(self.load_profile)
+
+    @property
+    def service_hours_per_day(self) -> float:
+        """Hours in which the service is there: those of the profile, where one is given. [h/d]"""
+        profile = self.profile
+        return self.hours_per_day if profile is None else float(profile.service_hours_per_day)
 
     @property
     def has_demand(self) -> bool:
@@ -176,9 +237,13 @@ class Scenario:
     @property
     def hours_per_month(self) -> float:
         """Hours in which the service is there; always on is 730. [h/month]"""
-        if self.hours_per_day == 24.0 and self.days_per_month == DAYS_PER_MONTH:
+        return self.month_of(self.service_hours_per_day)
+
+    def month_of(self, hours_per_day: float) -> float:
+        """Return the hours of a month for hours a day; always on is 730. [h/month]"""
+        if hours_per_day == 24.0 and self.days_per_month == DAYS_PER_MONTH:
             return HOURS_PER_MONTH
-        return self.hours_per_day * self.days_per_month
+        return hours_per_day * self.days_per_month
 
     @property
     def assumptions(self) -> Assumptions:

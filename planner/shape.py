@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -64,7 +64,7 @@ class Shape:
     recurrent_flops_per_token: float
 
 
-@cache
+@lru_cache(maxsize=1024)  # all of the catalogue, and files that people bring to a server that runs for long
 def shape_of(model: Model) -> Shape:
     """
     Return the numbers of a model.
@@ -154,13 +154,17 @@ def layers_by_kind(model: Model) -> dict[str, int]:
 
 
 def _blocks(model: Model) -> float:
-    """Return pairs of mixer and feed-forward part; some hybrids count each of the two as a layer."""
+    """
+    Return pairs of mixer and feed-forward part.
+
+    Some hybrids count each of the two as a layer, others have two mixers side by side in one.
+    """
     mixers = sum(group.layers for group in model.attention_groups)
-    return float(model.num_layers if mixers == model.num_layers else model.num_layers / 2)
+    return float(model.num_layers if mixers >= model.num_layers else model.num_layers / 2)
 
 
 def _cache_terms(group: AttentionGroup) -> list[CacheTerm]:
-    """Return the growing and bounded cache of one group, by its kind."""
+    """Return the growing and bounded cache of one group; the table is in docs/models.md."""
     kind = group.kind
     if kind in (AttentionKind.FULL, AttentionKind.SLIDING, AttentionKind.CHUNKED):
         heads, width = _need(group.kv_heads), _need(group.head_dim)

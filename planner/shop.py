@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from functools import cache
 
@@ -56,6 +57,7 @@ class Shop:
     never_sold: list[str] = field(default_factory=list)
     cloud_only: list[str] = field(default_factory=list)
     without_power: list[str] = field(default_factory=list)
+    as_of: date | None = None  # prices as they stood then; None: now
 
 
 def housing_of(gpu: Gpu, what: str | None = None) -> Housing:
@@ -83,30 +85,31 @@ def read_shop(
     Return what could be bought: every device with a known price, in the numbers that make sense.
 
     Args:
-        scenario: Its filter of GPUs per machine.
+        scenario: Its filter of GPUs per machine, and the day whose prices count.
         gpus: The catalogue.
         gpu: Canonical name of the one device that is asked for, or None.
         own: Hardware that is there already.
         assumptions: A price or power that was set.
         quotes: Own quotes: they go before the prices of the catalogue.
     """
-    shop = Shop()
+    day = scenario.as_of
+    shop = Shop(as_of=day)
     if own is not None:
         device = gpus[own[0]]
         shop.candidates.append(
             Candidate(gpu=device, housing=housing_of(device), purchase=None, counts=(own[1],), is_own=True)
         )
     is_price_set = assumptions.is_set("purchase_usd")
-    oldest = newest_purchase_year() - assumptions["max_purchase_age_years"]
+    oldest = newest_purchase_year(day) - assumptions["max_purchase_age_years"]
     for device in gpus.values() if gpu is None else [gpus[gpu]]:
-        purchase = quoted_purchase(device.name, quotes) or _purchase(device.name)
+        purchase = quoted_purchase(device.name, quotes, day) or _purchase(device.name, day)
         if not device.exists:
             shop.never_sold.append(device.name)
         elif device.device_class is DeviceClass.CLOUD_ONLY:
             shop.cloud_only.append(device.name)
         elif purchase is None and not (is_price_set and gpu is not None):
             shop.without_price.append(device.name)
-        elif not is_price_set and purchase is not None and _year(purchase.as_of) < oldest:
+        elif not is_price_set and purchase is not None and year_of(purchase.as_of) < oldest:
             shop.old_price[device.name] = purchase.as_of or "undated"
         else:
             housing = housing_of(device, purchase.what if purchase else None)
@@ -128,13 +131,14 @@ def read_shop(
 
 
 @cache
-def newest_purchase_year() -> float:
-    """Return the time of the newest purchase price known, from which others are aged. [years]"""
-    return max(_year(point.as_of) for point in all_purchase_points())
+def newest_purchase_year(known_by: date | None = None) -> float:
+    """Return the time of the newest purchase price known on a day, from which others are aged. [years]"""
+    known = (point for point in all_purchase_points() if point.is_known_by(known_by))
+    return max((year_of(point.as_of) for point in known), default=0.0)
 
 
-def _year(as_of: str | None) -> float:
-    """Return a day, month, quarter or year as a number; an undated one is old."""
+def year_of(as_of: str | None) -> float:
+    """Return a day, month, quarter or year as a number of years; an undated one is old."""
     if not as_of:
         return 0.0
     year, _, rest = as_of.partition("-")
@@ -143,10 +147,11 @@ def _year(as_of: str | None) -> float:
     return int(year) + (month - 1) / MONTHS_PER_YEAR
 
 
-def _purchase(gpu: str) -> Purchase | None:
+@cache
+def _purchase(gpu: str, known_by: date | None) -> Purchase | None:
     """Return what a device costs: new, else refurbished, else used."""
     conditions = ("new", "refurbished", "used")
-    found = (default_purchase(gpu, condition) for condition in conditions)
+    found = (default_purchase(gpu, condition, known_by) for condition in conditions)
     return next((purchase for purchase in found if purchase is not None), None)
 
 
@@ -163,6 +168,39 @@ def _counts(gpu: Gpu, housing: Housing, purchase: Purchase | None, asked: int | 
     return tuple(count for count in possible if asked is None or count == asked)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineParts:
+    """What the price of one machine is made of."""
+
+    devices_usd: float  # or the whole, where it is sold so or was set
+    host_usd: float = 0.0  # the computer around them
+    host_assumption: str | None = None  # that says what it costs
+
+
+def machine_parts(candidate: Candidate, count: int, assumptions: Assumptions) -> MachineParts:
+    """
+    Return what the price of one machine is made of.
+
+    Source:
+        docs/methodology.md, "Owning".
+    """
+    if candidate.is_own:
+        return MachineParts(devices_usd=0.0)
+    if assumptions.is_set("purchase_usd"):
+        return MachineParts(devices_usd=assumptions["purchase_usd"])
+    if candidate.purchase is None:
+        raise ValueError(f"{candidate.gpu.name} has no price")
+    devices = candidate.purchase.usd_per_gpu * count
+    if candidate.housing not in (Housing.CARD, Housing.MODULE):
+        return MachineParts(devices_usd=devices)
+    host = max(assumptions["host_usd"] * count / assumptions["host_gpus"], assumptions["host_minimum_usd"])
+    source = "host_usd"
+    share = devices * assumptions["server_over_modules_fraction"]
+    if candidate.housing is Housing.MODULE and share > host:
+        host, source = share, "server_over_modules_fraction"
+    return MachineParts(devices_usd=devices, host_usd=host, host_assumption=source)
+
+
 def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) -> tuple[float, str]:
     """
     Return the price of one machine with its host, and how it came about. [USD]
@@ -170,33 +208,30 @@ def machine_price(candidate: Candidate, count: int, assumptions: Assumptions) ->
     Source:
         docs/methodology.md, "Owning".
     """
-    purchase = candidate.purchase
+    parts, purchase = machine_parts(candidate, count, assumptions), candidate.purchase
     if candidate.is_own:
         return 0.0, "owned already: its price is spent"
-    if assumptions.is_set("purchase_usd"):
-        return assumptions["purchase_usd"], assumptions.source("purchase_usd")
-    if purchase is None:
-        raise ValueError(f"{candidate.gpu.name} has no price")
-    devices = purchase.usd_per_gpu * count
+    if purchase is None or assumptions.is_set("purchase_usd"):
+        return parts.devices_usd, assumptions.source("purchase_usd")
     units = count // purchase.units
     dated = f"{purchase.condition}, {purchase.as_of or 'undated'}, {purchase.source}"
     text = f"{units} x {purchase.usd:,.0f} USD a {purchase.what} ({dated})"
     if purchase.usd_low < purchase.usd_high:
         text += f"; middle of {purchase.usd_low:,.0f} to {purchase.usd_high:,.0f}"
-    if candidate.housing not in (Housing.CARD, Housing.MODULE):
-        return devices, text
-    host = max(assumptions["host_usd"] * count / assumptions["host_gpus"], assumptions["host_minimum_usd"])
-    source = assumptions.source("host_usd")
-    share = devices * assumptions["server_over_modules_fraction"]
-    if candidate.housing is Housing.MODULE and share > host:
-        host, source = share, assumptions.source("server_over_modules_fraction")
-    return devices + host, f"{text}; plus {host:,.0f} USD for the computer around it ({source})"
+    if parts.host_assumption is None:
+        return parts.devices_usd, text
+    source = assumptions.source(parts.host_assumption)
+    return (
+        parts.devices_usd + parts.host_usd,
+        f"{text}; plus {parts.host_usd:,.0f} USD for the computer around it ({source})",
+    )
 
 
 def not_sold(shop: Shop) -> list[Excluded]:
     """Say which devices cannot be bought, by reason."""
+    then = "" if shop.as_of is None else f" of {shop.as_of} or before"
     reasons = (
-        (shop.without_price, "no purchase price is known"),
+        (shop.without_price, f"no purchase price{then} is known"),
         (
             [f"{name} ({day})" for name, day in shop.old_price.items()],
             "the newest purchase price known is too old; --set max_purchase_age_years=6 takes more",

@@ -20,6 +20,7 @@ from planner.estimate import (
     largest_context,
     memory_columns,
     speed_columns,
+    spilled_bytes,
 )
 from planner.gpus import Gpu
 from planner.memory import SEARCH_LIMIT, Weights, simple_active_params, simple_weights, weights
@@ -59,6 +60,7 @@ class Memory:
     state_bytes: float
     runtime_bytes: float
     offloaded_bytes: float  # of the weights, in host memory; not part of the total
+    spilled_bytes: float  # by the simple method: what memory does not hold; still part of the total
     usable_bytes: float
     fits: bool
     max_context_tokens: int | None  # None: not even one token fits
@@ -79,7 +81,7 @@ class Memory:
             "kv_cache_gib": self.kv_cache_bytes / GIB,
             "state_gib": self.state_bytes / GIB,
             "runtime_gib": self.runtime_bytes / GIB,
-            "offloaded_gib": self.offloaded_bytes / GIB,
+            "offloaded_gib": (self.offloaded_bytes + self.spilled_bytes) / GIB,
             "total_gib": total / GIB,
             "total_gb": total / GB,
             "usable_gib": self.usable_bytes / GIB,
@@ -146,6 +148,7 @@ class Sizing:
     memory: Memory
     speed: Speed | None
     notes: tuple[str, ...] = ()
+    is_speed_given: bool = False  # its decode speed was measured or estimated elsewhere
 
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
@@ -176,7 +179,11 @@ class Sizing:
 
 
 def size(
-    workload: Workload, machine: Machine, *, measured_decode_tokens_per_s: float | None = None
+    workload: Workload,
+    machine: Machine,
+    *,
+    measured_decode_tokens_per_s: float | None = None,
+    estimated_range: tuple[float, float] | None = None,
 ) -> Sizing:
     """
     Return memory and speed of one configuration.
@@ -185,11 +192,17 @@ def size(
         workload: What is served.
         machine: On what.
         measured_decode_tokens_per_s: A measured speed of this machine; it wins over the estimate. [tokens/s]
+        estimated_range: The range of that speed where it is somebody's estimate, and stays one. [tokens/s]
 
     Raises:
         InvalidScenario: if the measured speed is not finite and above 0.
     """
-    return size_machines(workload, [machine], measured_decode_tokens_per_s=measured_decode_tokens_per_s)[0]
+    return size_machines(
+        workload,
+        [machine],
+        measured_decode_tokens_per_s=measured_decode_tokens_per_s,
+        estimated_range=estimated_range,
+    )[0]
 
 
 def size_machines(
@@ -198,6 +211,7 @@ def size_machines(
     *,
     batch: Sequence[int] | None = None,
     measured_decode_tokens_per_s: float | None = None,
+    estimated_range: tuple[float, float] | None = None,
 ) -> list[Sizing]:
     """
     Return memory and speed of one workload on many machines, computed together.
@@ -207,6 +221,7 @@ def size_machines(
         machines: On what.
         batch: For each machine the sequences at once, in place of the workload's. [sequences]
         measured_decode_tokens_per_s: As in `size`, for all of them. [tokens/s]
+        estimated_range: As in `size`. [tokens/s]
 
     Raises:
         InvalidScenario: if there are not as many batches as machines, one is below 1, or the measured speed
@@ -233,11 +248,11 @@ def size_machines(
     speeds = _speeds(works, machines, speed)
     if measured is not None:
         speeds = [
-            None if fast is None else _measured(work, fast, measured)
+            None if fast is None else _stated(work, fast, measured, estimated_range)
             for work, fast in zip(works, speeds, strict=True)
         ]
     return [
-        _sizing(work, machine, part, fast, shared)
+        replace(_sizing(work, machine, part, fast, shared), is_speed_given=measured is not None)
         for work, machine, part, fast in zip(works, machines, memories, speeds, strict=True)
     ]
 
@@ -302,6 +317,7 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
             memory.state_bytes,
             memory.runtime_bytes,
             memory.offloaded_bytes,
+            spilled_bytes(question, memory),
             memory.usable_bytes,
         )
     ]
@@ -313,13 +329,14 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
             state_bytes=state,
             runtime_bytes=runtime,
             offloaded_bytes=offloaded,
+            spilled_bytes=spilled,
             usable_bytes=usable,
             fits=fits,
             max_context_tokens=int(context) or None,
             max_batch=int(sequences),
             basis=basis,
         )
-        for weight, cache, state, runtime, offloaded, usable, fits, context, sequences in zip(
+        for weight, cache, state, runtime, offloaded, spilled, usable, fits, context, sequences in zip(
             *parts,
             np.broadcast_to(memory.fits, (count,)).tolist(),
             contexts.tolist(),
@@ -374,12 +391,15 @@ def _span(gpu: Gpu, engine: Engine, quantity: str, is_batched: bool) -> Span:
     return span_of(gpu, engine, quantity)
 
 
-def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed:
+def _stated(
+    work: Workload, speed: Speed, decode_tokens_per_s: float, estimated_range: tuple[float, float] | None
+) -> Speed:
     """
-    Return a speed in which a measured decode step takes the place of the estimated one.
+    Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours.
 
     What the prompts of others add to the time between tokens stays, and so does the time to the first.
     """
+    low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
     tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
     aggregate = decode_tokens_per_s * work.batch
     if work.method is Method.CALIBRATED:
@@ -390,15 +410,15 @@ def _measured(work: Workload, speed: Speed, decode_tokens_per_s: float) -> Speed
     return replace(
         speed,
         decode_tokens_per_s=decode_tokens_per_s,
-        decode_low=decode_tokens_per_s,
-        decode_high=decode_tokens_per_s,
+        decode_low=low,
+        decode_high=high,
         aggregate_tokens_per_s=aggregate,
         aggregate_low=speed.aggregate_low * change,
         aggregate_high=speed.aggregate_high * change,
         tpot_ms=tpot_ms,
         tpot_low=speed.tpot_low * slower,
         tpot_high=speed.tpot_high * slower,
-        source=SpeedSource.MEASURED,
+        source=SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED,
     )
 
 

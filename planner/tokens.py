@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from types import MappingProxyType
 
-from planner.catalogue import checked_day, optional_float, read_csv
+from planner.catalogue import checked_day, is_known_by, optional_float, read_csv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,10 @@ class TokenPrice:
     source: str
     notes: str
     checked: str
+
+    def is_known_by(self, day: date | None) -> bool:
+        """Whether it was known on that day; None is now."""
+        return is_known_by(self.as_of, self.checked, day)
 
 
 @cache

@@ -1,12 +1,29 @@
 """Addresses: what may be shown of one, which are on this machine, which stand in for a provider's own."""
 
 import ipaddress
+import re
+from collections.abc import Collection, Iterable
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pricing.errors import SettingsError
 
 # Query parameters that carry credentials wherever they occur.
 _SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "token", "access_token", "secret", "signature"})
+
+
+# A text this long is masked wherever it stands. A shorter one, which no provider hands out, is masked only
+# where it stands by itself: else one letter typed for a key would blank that letter in every message.
+_LONG_SECRET = 8
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Return a text with every secret in it masked, the longest first."""
+    for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
+        if len(secret) >= _LONG_SECRET:
+            text = text.replace(secret, "***")
+        else:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
+    return text
 
 
 def mirror(name: str, url: str) -> SplitResult:
@@ -29,6 +46,33 @@ def mirror(name: str, url: str) -> SplitResult:
             f"{variable}: plain http is only for a loopback address, not for {host}; use https"
         )
     return parts
+
+
+def destination(url: str, hosts: Collection[str], base: SplitResult | None) -> str:
+    """
+    Return the address to ask for one that a provider names: its own, or the same on the mirror.
+
+    Args:
+        url: As the provider, or a redirect of it, names it.
+        hosts: That it may lead to.
+        base: The mirror, where one stands in.
+
+    Raises:
+        ValueError: in words that fit after the address, if it leads anywhere else.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError("is not a usable address") from error
+    if base is not None and (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
+        return url
+    is_own = parts.scheme == "https" and host in hosts and port in {None, 443}
+    if not is_own or parts.username is not None:
+        raise ValueError(f"leads to {parts.scheme}://{host or ''}, which is none of this provider's hosts")
+    if base is None:
+        return url
+    return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
 
 
 def is_loopback(host: str) -> bool:

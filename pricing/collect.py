@@ -4,38 +4,45 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from planner.currencies import FxRate, all_currencies
-from pricing.errors import PricingError, StoreError
-from pricing.gather import Fetcher, Gathered, fetch_pages, read
+from pricing.asking import ASKING_LIMIT_S, Answer, ask, ask_all, one_line
+from pricing.currencies import Rates
+from pricing.errors import StoreError
+from pricing.gather import Fetcher
+from pricing.limits import OLD_PAGE_AFTER
 from pricing.market import Market
 from pricing.memory import KnownPrice, ProviderResult, RunStatus
 from pricing.offer import Offer, Problem, Verdict
 from pricing.provider import Keys, Provider, ProviderClass
+from pricing.reader import Here, Reader
 from pricing.registry import find_provider, kinds, providers
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
-from pricing.verify import verify
+from pricing.verify import is_first_sight, verify
 
 if TYPE_CHECKING:
     from pricing.writing import RecordReport
 
-__all__ = ["ProviderReport", "RunReport", "Shelf", "judge", "known_of", "refresh", "source_names"]
+__all__ = [
+    "ProviderReport",
+    "RunReport",
+    "Shelf",
+    "judge",
+    "known_of",
+    "refresh",
+    "source_names",
+    "why_unverified",
+]
 
 logger = logging.getLogger(__name__)
 
-# Providers are asked side by side; more threads than this gain nothing and open many connections at once.
-WORKERS = 32
-# Longer reasons are texts of other programs. Source: own choice.
-MAX_REASON = 400
 # A page that never changes may be one that nobody updates; list prices stay for weeks. Source: own choice.
 STALE_AFTER = timedelta(days=30)
-# Currencies whose prices are met unlabelled. Source: PROVIDERS 17 (4), 18 (4).
+# Currencies whose prices are met unlabelled. Source: docs/providers.md, "Scaleway", "OVHcloud".
 _CONFUSED = ("EUR", "GBP")
 
 
@@ -50,6 +57,12 @@ class Shelf(Protocol):
 
     def unchanged_since(self, provider: str, digests: Mapping[str, str]) -> Mapping[str, datetime]:
         """Return since when each page has had this content in every run."""
+
+    def exchange_rates(self, day: date | None = None) -> Rates:
+        """Return the newest rate of each currency, or as they stood on a day."""
+
+    def replaced_pages(self, provider: str, digests: Mapping[str, str]) -> Mapping[str, datetime]:
+        """Return when each page that has been replaced since was last seen with this content."""
 
     def record(self, result: ProviderResult) -> "RecordReport":
         """Store one provider's result in one transaction."""
@@ -74,7 +87,9 @@ def refresh(
     now: datetime,
     progress: Callable[[ProviderReport], None] = lambda report: None,
     *,
-    fx: Mapping[str, FxRate] | None = None,
+    fx: Rates | Callable[[], Rates] | None = None,
+    reader: Reader | None = None,
+    limit_s: float = ASKING_LIMIT_S,
 ) -> RunReport:
     """
     Ask providers for their prices, judge and store them.
@@ -89,14 +104,17 @@ def refresh(
         client: Sends the requests.
         now: The time that the prices are seen.
         progress: Is told of each provider as it is done.
-        fx: Exchange rates by currency; the bundled ones where left out.
+        fx: Exchange rates by currency, or what returns them once prices are read; the bundled ones where
+            left out.
+        reader: Reads the pages; the calling process itself, without a limit, where left out.
+        limit_s: After which a provider that hangs is left behind. [s]
 
     Raises:
         UnknownProvider: if a name is not that of a source.
         StoreError: if the database cannot be read at all.
     """
     chosen = [find_provider(name) for name in source_names(names)]
-    rates = all_currencies() if fx is None else fx
+    rates = fx if callable(fx) else lambda: all_currencies() if fx is None else fx
     market = Market(store.known_prices(), kinds())
     start = time.monotonic()
     reports: dict[str, ProviderReport] = {}
@@ -106,9 +124,8 @@ def refresh(
         logger.info("%s: %s, %d offers, %s", report.provider, report.status, report.offers, report.reason)
         progress(report)
 
-    def ask(provider: Provider) -> tuple[ProviderResult, float]:
-        begun = time.monotonic()
-        return _gather(provider, client, settings, now, rates), time.monotonic() - begun
+    def ask_one(provider: Provider) -> Answer:
+        return ask(provider, client, reader or Here(), settings.key_of(provider.name), now, rates)
 
     asked = []
     for provider in chosen:
@@ -116,11 +133,8 @@ def refresh(
             done(_skip(provider, store, now))
         else:
             asked.append(provider)
-    with _pool(len(asked)) as pool:
-        running = {pool.submit(ask, provider): provider for provider in asked}
-        for future in as_completed(running):
-            result, seconds = future.result()
-            done(_settle(running[future], result, store, rates, market, seconds))
+    for provider, answer in ask_all(asked, ask_one, now, limit_s):
+        done(_settle(provider, answer, store, rates(), market))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)
@@ -131,6 +145,7 @@ def judge(
     known: Sequence[KnownPrice],
     market: Market,
     fx: Mapping[str, FxRate],
+    old_page: str | None = None,
 ) -> tuple[Offer, ...]:
     """
     Return the offers of one source with their verdicts.
@@ -140,9 +155,33 @@ def judge(
         known: What is stored of their provider, and what witnesses say of it.
         market: The levels of all providers.
         fx: Exchange rates by currency.
+        old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     usd_per_unit = {currency: fx[currency].usd_per_unit for currency in _CONFUSED if currency in fx}
-    return tuple(verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit))
+    return tuple(
+        verify(offers, known, kinds=kinds(), market=market, usd_per_unit=usd_per_unit, old_page=old_page)
+    )
+
+
+def why_unverified(offers: Sequence[Offer]) -> str | None:
+    """
+    Return why a run that brought offers and verified none has failed; None where it has not.
+
+    Its offers are kept for review and to be confirmed, nothing is closed, earlier prices stand. Where most of
+    those whose GPU is known are seen for the first time nothing can be verified yet: that is no failure.
+    """
+    if not offers or any(offer.verdict is Verdict.VERIFIED for offer in offers):
+        return None
+    rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
+    named = [offer for offer in offers if offer.gpu is not None]
+    if 2 * sum(is_first_sight(offer) for offer in named) > len(named):
+        return None
+    # Not the first reason of each alone: a move states figures of its own, and only another is common to all.
+    why, number = Counter(reason for offer in offers for reason in offer.reasons).most_common(1)[0]
+    return (
+        f"none of {len(offers)} prices could be verified ({rejected} rejected), so earlier ones stand; "
+        f"of {number}: {why}"
+    )
 
 
 def known_of(provider: Provider, store: Shelf) -> list[KnownPrice]:
@@ -152,69 +191,26 @@ def known_of(provider: Provider, store: Shelf) -> list[KnownPrice]:
     return [*store.known_prices(provider.name), *store.witness_prices(provider.name)]
 
 
-@contextmanager
-def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads; when the run is interrupted those not begun are dropped at once."""
-    pool = ThreadPoolExecutor(max_workers=max(1, min(WORKERS, count)), thread_name_prefix="provider")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _gather(
-    provider: Provider, client: Fetcher, settings: Settings, now: datetime, fx: Mapping[str, FxRate]
-) -> ProviderResult:
-    """Fetch and read one provider; whatever goes wrong becomes the reason of its failure."""
-    found = Gathered()
-    reason: str | None = None
-    keys = settings.key_of(provider.name)
-    begun = time.monotonic()
-    try:
-        pages, missing = fetch_pages(provider, client, keys)
-        found = read(provider, pages, seen_at=now, fx=fx)
-        found.problems += missing
-    except PricingError as error:
-        reason = str(error)
-    except Exception as error:  # the guard of a run: a fault in one module must not stop the others
-        logger.debug("%s: a fault in its module", provider.name, exc_info=True)
-        reason = f"a fault in its module: {type(error).__name__}: {error}"
-    return ProviderResult(
-        provider=provider.name,
-        status=RunStatus.OK if reason is None else RunStatus.FAILED,
-        reason=None if reason is None else _one_line(reason, keys),
-        offers=tuple(found.offers),
-        problems=tuple(found.problems),
-        page_digests=found.page_digests,
-        started_at=now,
-        finished_at=now + timedelta(seconds=time.monotonic() - begun),
-    )
-
-
 def _settle(
-    provider: Provider,
-    result: ProviderResult,
-    store: Shelf,
-    fx: Mapping[str, FxRate],
-    market: Market,
-    seconds: float,
+    provider: Provider, answer: Answer, store: Shelf, fx: Mapping[str, FxRate], market: Market
 ) -> ProviderReport:
-    """Judge and store what one provider brought; a database that fails here fails this provider only."""
+    """Judge and store what one provider brought; whatever goes wrong here fails this provider only."""
+    result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
-        offers = judge(result.offers, known, market, fx)
+        offers = judge(result.offers, known, market, fx, _old_page(result, store))
         problems = (*result.problems, *_stale_pages(result, store))
-        stored = store.record(replace(result, offers=offers, problems=problems))
+        result = replace(result, offers=offers, problems=problems)
+        doubt = why_unverified(offers)
+        if doubt is not None and result.status is RunStatus.OK:
+            result = replace(result, status=RunStatus.FAILED, reason=doubt)
+        stored = store.record(result)
     except StoreError as error:
-        reason = f"not stored: {error}"
-        return ProviderReport(
-            provider=provider.name,
-            title=provider.title,
-            status=RunStatus.FAILED,
-            reason=reason,
-            offers=len(result.offers),
-            seconds=seconds,
-        )
+        return _unsettled(provider, result, store, f"not stored: {error}", answer.seconds)
+    except Exception as error:  # the guard of a run: one odd offer must not stop the others
+        logger.debug("%s: a fault in judging its offers", provider.name, exc_info=True)
+        reason = f"not judged, a fault: {type(error).__name__}: {error}"
+        return _unsettled(provider, result, store, one_line(reason, Keys()), answer.seconds)
     verdicts = Counter(offer.verdict for offer in offers)
     known_ids = {price.series_id for price in known}
     new = len({offer.id for offer in offers} - known_ids)
@@ -232,8 +228,26 @@ def _settle(
         changed=max(0, stored.opened - new),
         unchanged=stored.extended,
         closed=stored.closed,
+        seconds=answer.seconds,
+        notes=(*stored.notes, *answer.notes),
+    )
+
+
+def _unsettled(
+    provider: Provider, result: ProviderResult, store: Shelf, reason: str, seconds: float
+) -> ProviderReport:
+    """Note, where the database still can, that nothing of this result was kept, and report it as failed."""
+    try:
+        store.record(replace(result, status=RunStatus.FAILED, reason=reason, offers=(), page_digests={}))
+    except StoreError:
+        logger.warning("%s: that it failed could not be noted", provider.name)
+    return ProviderReport(
+        provider=provider.name,
+        title=provider.title,
+        status=RunStatus.FAILED,
+        reason=reason,
+        offers=len(result.offers),
         seconds=seconds,
-        notes=stored.notes,
     )
 
 
@@ -248,13 +262,12 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
             yield Problem(what=f"page {page}", why=text)
 
 
-def _one_line(reason: str, keys: Keys) -> str:
-    """Return a reason that fits a table and holds no key."""
-    text = " ".join(reason.split())
-    for secret in sorted({*(keys.secret or "").split(":", 1), keys.secret or ""}, key=len, reverse=True):
-        if secret:
-            text = text.replace(secret, "***")
-    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
+def _old_page(result: ProviderResult, store: Shelf) -> str | None:
+    """Return what to say of a page that is byte for byte one which was replaced long ago."""
+    for page, seen_at in store.replaced_pages(result.provider, result.page_digests).items():
+        if result.started_at - seen_at >= OLD_PAGE_AFTER:
+            return f"page {page} is byte for byte that of {seen_at:%Y-%m-%d}, replaced since: an old page?"
+    return None
 
 
 def _skip(provider: Provider, store: Shelf, now: datetime) -> ProviderReport:

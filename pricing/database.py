@@ -257,6 +257,10 @@ def _bring_to_head(target: Target) -> UpgradeReport:
 def _make_folder(target: Target) -> None:
     if target.path is None:
         return
+    if target.is_opened_read_only and not target.path.exists():
+        raise StoreError(
+            f"database {target.label}: does not exist, and mode=ro makes none; leave that out of its URL"
+        )
     with file_errors(target):
         target.path.parent.mkdir(parents=True, exist_ok=True)
     if target.is_read_only:

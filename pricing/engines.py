@@ -12,11 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import NullPool, StaticPool
 
 from pricing.errors import StoreError
+from pricing.sqlite_urls import sqlite_place
 
 # Seconds that a writer waits for another one, and a program for the server.
 TIMEOUT_S = 5.0
@@ -39,6 +40,7 @@ class Target:
     url: URL
     path: Path | None  # of the SQLite file
     label: str  # for people, without the password
+    is_opened_read_only: bool = False  # the URL says so
 
     @property
     def is_sqlite(self) -> bool:
@@ -52,7 +54,9 @@ class Target:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the file, or the folder that its journal needs, is closed to writing; also for root."""
+        """Whether URL, file, or the folder that its journal needs, allow no writing; also for root."""
+        if self.is_opened_read_only:
+            return True
         if self.path is None or not self.path.parent.exists():
             return False
         return not may_write(self.path.parent) or (self.path.exists() and not may_write(self.path))
@@ -70,19 +74,24 @@ def find_target(url: str) -> Target:
         driver = _KNOWN[parsed.drivername]
     except (ArgumentError, KeyError, ValueError) as error:
         scheme = url.partition(":")[0] if ":" in url else url
+        why = "not an address" if scheme in _KNOWN else "not a kind that is known"
         raise StoreError(
-            f"database {scheme!r}: not a kind that is known; give sqlite:////folder/file.db or "
-            "postgresql+psycopg://user:password@host/name"
+            f"database {scheme!r}: {why}; give sqlite:////folder/file.db or "
+            "postgresql+psycopg://user:password@host:5432/name"
         ) from error
     parsed = parsed.set(drivername=driver)
     if driver == POSTGRESQL:
         if find_spec("psycopg") is None:
             raise StoreError("PostgreSQL needs a driver: pip install 'breakeven[postgresql]'")
         return Target(url=parsed, path=None, label=parsed.render_as_string(hide_password=True))
-    if parsed.database in (None, "", ":memory:"):
+    try:
+        place = sqlite_place(url)
+    except ValueError as error:
+        raise StoreError(f"database {parsed.drivername}: {error}") from error
+    if place.path is None:
         return Target(url=parsed, path=None, label="a database in memory")
-    path = Path(str(parsed.database)).expanduser()
-    return Target(url=parsed, path=path, label=str(path))
+    path = place.path
+    return Target(url=parsed, path=path, label=str(path), is_opened_read_only=place.is_opened_read_only)
 
 
 def may_write(path: Path) -> bool:
@@ -157,6 +166,8 @@ def store_errors(target: Target, timeout_s: float = TIMEOUT_S) -> Iterator[None]
         yield
     except DBAPIError as error:
         raise StoreError(_explain(str(error.orig), target, timeout_s)) from error
+    except StatementError as error:  # a value that no column holds
+        raise StoreError(f"database {target.label}: cannot store this ({error.orig})") from error
     except PoolTimeout as error:
         raise StoreError(f"database {target.label}: too many questions at once; try again") from error
     except sqlite3.Error as error:
@@ -181,6 +192,8 @@ def _explain(message: str, target: Target, timeout_s: float) -> str:
         if "connect" in text or "authentication" in text or "does not exist" in text:
             return f"{where}: cannot be reached ({text}); start the server or correct BREAKEVEN_DATABASE_URL"
         return f"{where}: {text}"
+    if "no such table" in text:
+        return f"{where}: its tables are gone, removed while in use? Run `breakeven db upgrade` for a new one"
     if "not a database" in text or "malformed" in text:
         return f"{where}: not a database, or a damaged one; move it away or set BREAKEVEN_DATABASE_URL"
     if "locked" in text or "busy" in text:

@@ -12,14 +12,26 @@ class PricingError(Exception):
 class FetchError(PricingError):
     """Network, status or deadline; try again later."""
 
-    def __init__(self, message: str, *, provider: str | None = None, url: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str | None = None,
+        url: str | None = None,
+        status: int | None = None,
+    ) -> None:
         self.provider = provider
         self.url = url
+        self.status = status  # of the answer, where one came
         super().__init__(message)
 
 
 class Blocked(FetchError):
     """401, 403, 429 or robots.txt: do not try again in this run."""
+
+
+class NotThere(FetchError):
+    """404 or 410: there is nothing at this address."""
 
 
 class TooLarge(FetchError):
@@ -42,6 +54,14 @@ class UnknownProvider(PricingError, UnknownName):
         UnknownName.__init__(self, "provider", name, matches)
         if why is not None:
             self.args = (f"provider {name!r}: {why}",)
+
+
+class NothingToDecide(PricingError, UnknownName):
+    """An offer about whose price a person has nothing to decide."""
+
+    def __init__(self, offer_id: str, why: str) -> None:
+        UnknownName.__init__(self, "offer", offer_id)
+        self.args = (f"offer {offer_id!r} {why}",)
 
 
 class NormaliseError(PricingError):

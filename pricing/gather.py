@@ -1,18 +1,18 @@
 """One provider, from its first request to offers with canonical names: nothing is judged or stored here."""
 
-import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from planner.currencies import FxRate
-from pricing.errors import FetchError, NormaliseError, ParseError
+from pricing.addresses import public_url
+from pricing.errors import Blocked, FetchError, NormaliseError, ParseError
 from pricing.normalise import normalise
 from pricing.offer import Offer, Problem
-from pricing.provider import Keys, Page, Provider, Request
+from pricing.provider import Keys, Page, Provider, Request, Site, page_digest
 
 __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 
@@ -20,14 +20,18 @@ __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 MAX_REQUESTS = 400
 # A provider that answers, but slowly, must not hold up a nightly run for ever. Source: own choice.
 PROVIDER_LIMIT_S = 1800.0
-_CHUNK = 2**20
+# The status by which a server says that it is asked too often. Source: RFC 6585, 4.
+TOO_MANY = 429
 
 
 class Fetcher(Protocol):
     """What sends requests; `pricing.http.Client` is one."""
 
-    def fetch(self, request: Request, provider: Provider) -> Page:
+    def fetch(self, request: Request, provider: Site) -> Page:
         """Send one request and return its answer, or raise FetchError."""
+
+    def settle(self, provider: Site, *, is_read: bool) -> None:
+        """Be told that all pages of a provider came, and whether prices were found on them."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,22 @@ class Gathered:
     offers: list[Offer] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     page_digests: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # addresses of optional pages that did not come
+    pages_unchanged: int = 0  # their source says so: they were not sent again
+
+
+@dataclass(slots=True)
+class Fetched:
+    """The pages of a provider, and what of them did not come."""
+
+    pages: dict[str, Page] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # addresses
+
+    def miss(self, request: Request, why: str) -> None:
+        """Note a page that did not come."""
+        self.problems.append(Problem(what=f"page {request.page}", why=why))
+        self.missing.append(public_url(request.url))
 
 
 def fetch_pages(
@@ -45,7 +65,7 @@ def fetch_pages(
     keys: Keys,
     told: Callable[[Page], None] = lambda page: None,
     clock: Callable[[], float] = time.monotonic,
-) -> tuple[dict[str, Page], list[Problem]]:
+) -> Fetched:
     """
     Fetch all pages of a provider, further ones as long as it names some.
 
@@ -56,39 +76,43 @@ def fetch_pages(
         told: Is told of every page that came.
         clock: Monotonic seconds. [s]
 
-    Returns:
-        Pages by key, and a problem for each optional page that did not come.
-
     Raises:
-        FetchError: if a page that is needed did not come, or pages go on for ever.
+        FetchError: if a page that is needed did not come, or pages go on for ever. After an answer that it is
+            asked too often, a provider is not asked for anything else in this run.
     """
-    pages: dict[str, Page] = {}
-    problems: list[Problem] = []
+    found = Fetched()
     waiting = deque(provider.requests(keys))
     sent, start = 0, clock()
     while waiting:
         request = waiting.popleft()
         sent += 1
-        if clock() - start > PROVIDER_LIMIT_S:
+        left_s = PROVIDER_LIMIT_S - (clock() - start)
+        if left_s <= 0:
             message = f"{provider.title} was not done within {PROVIDER_LIMIT_S / 60:g} minutes"
             raise FetchError(message, provider=provider.name)
         if sent > MAX_REQUESTS:
             message = f"{provider.title} goes on after {MAX_REQUESTS} pages; its pagination has changed"
             raise FetchError(message, provider=provider.name, url=None)
         try:
-            page = fetcher.fetch(request, provider)
+            page = fetcher.fetch(replace(request, deadline_s=min(request.deadline_s, left_s)), provider)
             further = list(provider.follow(page, keys))
         except (FetchError, ParseError) as error:
             if not request.is_optional:
                 raise
-            problems.append(Problem(what=f"page {request.page}", why=str(error)))
+            found.miss(request, str(error))
+            if isinstance(error, Blocked) and error.status == TOO_MANY:
+                if not all(other.is_optional for other in waiting):
+                    raise
+                for other in waiting:
+                    found.miss(other, "not asked: it was asked too often already")
+                break
             continue
-        if page.key in pages:
+        if page.key in found.pages:
             raise ParseError(f"{provider.name} names the page {page.key!r} twice", provider=provider.name)
-        pages[page.key] = page
+        found.pages[page.key] = page
         told(page)
         waiting.extend(further)
-    return pages, problems
+    return found
 
 
 def read(
@@ -100,7 +124,8 @@ def read(
     Raises:
         ParseError: if a page is not of its known shape, or none of its rows is a price.
     """
-    found = Gathered(page_digests={key: digest(page) for key, page in pages.items()})
+    found = Gathered(page_digests={key: page_digest(page) for key, page in pages.items()})
+    found.pages_unchanged = sum(page.is_unchanged for page in pages.values())
     for item in provider.parse(pages):
         if isinstance(item, Problem):
             found.problems.append(item)
@@ -126,18 +151,6 @@ def read(
         )
         raise ParseError(f"no price was found on {_names(pages)}{why}", provider=provider.name)
     return found
-
-
-def digest(page: Page) -> str:
-    """Return the SHA-256 of a page's bytes."""
-    total = hashlib.sha256()
-    if page.file is None:
-        total.update(page.body)
-    else:
-        with page.file.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                total.update(chunk)
-    return total.hexdigest()
 
 
 def _names(pages: Iterable[str]) -> str:

@@ -69,10 +69,17 @@ class Market:
         }
 
     def level(self, gpu: str, tier: Tier, kind: ProviderClass) -> Level | None:
-        """Return the level of this class of sellers, else that of all; None where too little is known."""
+        """
+        Return the level of this class of sellers, else that of all; None where too little is known.
+
+        Where nobody's reservations are known, list prices of all stand in.
+        """
         group = tier_group(tier)
-        for of_class in (kind, None):
-            found = self._levels.get((gpu, group, of_class))
+        searched = [(group, kind), (group, None)]
+        if group == "reserved":
+            searched.append(("list", None))
+        for of_group, of_class in searched:
+            found = self._levels.get((gpu, of_group, of_class))
             if found is not None:
                 middle, count = found
                 return Level(usd_per_gpu_hour=middle, observations=count, is_own_class=of_class is not None)
@@ -99,5 +106,7 @@ def _middle(prices: list[KnownPrice], min_sellers: int) -> tuple[float, int] | N
 
 
 def dollars(amount: float | Decimal) -> str:
-    """Write a price for people, to the cent, or finer where it is small."""
+    """Write a price for people, to the cent, finer where it is small, short where it is absurd."""
+    if amount >= 1e6:
+        return f"{amount:.3g}"
     return f"{amount:.2f}" if amount >= 1 else f"{amount:.3g}"

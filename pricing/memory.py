@@ -9,7 +9,7 @@ from enum import StrEnum
 from planner.rates import Tier
 from pricing.offer import Offer, Problem, Verdict
 
-__all__ = ["KnownPrice", "Origin", "ProviderResult", "RunStatus"]
+__all__ = ["KnownPrice", "Origin", "ProviderResult", "RunStatus", "remembered"]
 
 
 class Origin(StrEnum):
@@ -55,6 +55,32 @@ class KnownPrice:
     reasons: tuple[str, ...] = ()
 
 
+def remembered(offer: Offer, origin: Origin) -> KnownPrice:
+    """Return an offer as the database would remember it after it was seen once."""
+    return KnownPrice(
+        provider=offer.provider,
+        instance_type=offer.instance_type,
+        gpu=offer.gpu,
+        gpu_count=offer.gpu_count,
+        gpu_fraction=offer.gpu_fraction,
+        memory_gb_per_gpu=offer.memory_gb_per_gpu,
+        form=offer.form,
+        region=offer.region,
+        tier=offer.tier,
+        usd_per_hour=offer.usd_per_hour,
+        first_seen_at=offer.seen_at,
+        last_seen_at=offer.seen_at,
+        verdict=offer.verdict,
+        origin=origin,
+        times_seen=1,
+        raw=offer.raw,
+        series_id=offer.id,
+        witness=offer.witness,
+        gpu_only=offer.gpu_only,
+        reasons=offer.reasons,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderResult:
     """What one provider brought in one run: stored as a whole or not at all."""
@@ -68,6 +94,7 @@ class ProviderResult:
     finished_at: datetime
     page_digests: Mapping[str, str] = field(default_factory=dict)  # page key -> SHA-256 of the body
     source: str = "refresh"  # or "replay"
+    missing: tuple[str, ...] = ()  # addresses that did not answer: what they list is not gone
 
     def __post_init__(self) -> None:
         if self.finished_at < self.started_at:

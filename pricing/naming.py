@@ -15,7 +15,7 @@ from planner.gpus import DeviceClass, Gpu, all_gpus, gpu_aliases
 __all__ = ["Identity", "form_of", "identify"]
 
 # How far a stated memory may be from the label: drivers, GB and GiB differ (22 for 24, 262 for 288).
-# Source: PROVIDERS 0.5, gpuhunt b2fd6ab.
+# Source: docs/providers.md, "Names".
 MEMORY_TOLERANCE = 0.095
 
 # Words that say nothing about which device it is; "Ada" does: "RTX 6000 Ada" is not any "RTX 6000".
@@ -37,19 +37,19 @@ _HARMLESS |= {
 _FORM_WORDS = {"hgx": "SXM", "dgx": "SXM", "mega": "SXM", "plus": "SXM", "pcie": "PCIe", "oam": "OAM"}
 _FORM_WORDS |= {"nvl": "NVL", "nvl2": "NVL", "nvl4": "NVL", "nvl72": "NVL72"}
 _FORM_WORDS |= {f"sxm{generation}": "SXM" for generation in ("", 2, 3, 4, 5, 6)}
-# Labels without a generation. Only memory tells them apart. Source: PROVIDERS 0.5.
+# Labels without a generation. Only memory tells them apart. Source: docs/providers.md, "Names".
 _BARE_LABELS = {
     "rtx 6000": ("Quadro RTX 6000", "RTX 6000 Ada", "RTX PRO 6000 Blackwell"),
     "rtx 5000": ("Quadro RTX 5000", "RTX 5000 Ada", "RTX PRO 5000 Blackwell"),
     "rtx 4500": ("RTX 4500 Ada", "RTX PRO 4500 Blackwell"),
     "rtx 4000": ("Quadro RTX 4000", "RTX 4000 Ada", "RTX PRO 4000 Blackwell"),
 }
-# Versions that are sold and that the catalogue does not hold. Source: PROVIDERS 0.5; snapshot_gpu_map.csv.
+# Versions that are sold and that the catalogue does not hold. Source: docs/providers.md, "Names".
 _OTHER_MEMORY_GB = {"V100 PCIe": [32.0]}
-# Three boards share the name RTX PRO 6000. Source: PROVIDERS 0.5; S, WS of Vast.ai, se, we of other lists.
+# Three boards share the name RTX PRO 6000. Source: docs/providers.md, "Names".
 _EDITIONS = {"server": "Server", "s": "Server", "se": "Server"}
 _EDITIONS |= {"workstation": "Workstation", "ws": "Workstation", "we": "Workstation", "maxq": "Max-Q"}
-# Names that drivers print are the device's own. Source: hardware_aliases.csv, `seen_in`.
+# Names that drivers print are the device's own. Source: planner/data/gpus.toml, where seen.
 _DRIVERS = frozenset({"nvidia-smi", "rocm-smi / amd-smi"})
 _RENTED = frozenset(
     {DeviceClass.DATACENTER, DeviceClass.WORKSTATION, DeviceClass.CONSUMER, DeviceClass.CLOUD_ONLY}

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from planner.currencies import FxRate
 from planner.gpus import Gpu
+from pricing.columns import MAX_MICROS
 from pricing.errors import NormaliseError
 from pricing.naming import form_of, identify
 from pricing.offer import Offer, RawOffer, Verdict
@@ -15,6 +16,8 @@ __all__ = ["normalise", "normalise_region"]
 
 # Whole micro-dollars, as the database keeps them.
 _MICRO = Decimal("0.000001")
+# What is larger does not fit the 64 bits of a money column, and is no price of anything.
+_MAX_USD = Decimal(MAX_MICROS) * _MICRO
 
 
 def normalise(
@@ -39,7 +42,7 @@ def normalise(
         fx: US dollars per unit, by currency; needed only for prices in another one.
 
     Raises:
-        NormaliseError: if the price is in a currency without a rate.
+        NormaliseError: if the price is in a currency without a rate, or beyond what can be stored.
     """
     rate = _rate(raw.currency, fx or {})
     identity = identify(
@@ -94,9 +97,10 @@ def _rate(currency: str, fx: Mapping[str, FxRate]) -> FxRate | None:
 
 
 def _usd(price: Decimal, rate: FxRate | None) -> Decimal:
-    if rate is None:
-        return price
-    return (price * Decimal(str(rate.usd_per_unit))).quantize(_MICRO)
+    usd = price if rate is None else price * Decimal(str(rate.usd_per_unit))
+    if abs(usd) > _MAX_USD:
+        raise NormaliseError(f"{usd:.4g} USD is no price of a machine: more than can be stored")
+    return usd if rate is None else usd.quantize(_MICRO)
 
 
 def _memory_gb(raw: RawOffer, gpu: Gpu | None) -> float | None:

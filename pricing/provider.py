@@ -1,8 +1,9 @@
 """The contract of a price source: what to fetch, and a pure function that reads it."""
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -12,6 +13,9 @@ from urllib.parse import urlsplit
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
+
+# Large pages are walked through in such steps. Source: own choice.
+_PIECE_BYTES = 2**20
 
 
 class ProviderClass(StrEnum):
@@ -37,7 +41,10 @@ class Request:
     is_safe: bool = (
         False  # a POST that only reads, as a GraphQL query does: may be sent again after a failure
     )
+    byte_range: tuple[int, int] | None = None  # only these bytes of a file, first and last
     max_bytes: int = 16 * 2**20  # of the inflated body
+    # Lets through what is wanted of a large body as it arrives, so that the rest is never kept.
+    sieve: Callable[[Iterable[bytes]], Iterator[bytes]] | None = None
     deadline_s: float = 60.0  # for everything: tries, redirects, pauses, the last byte
 
 
@@ -49,6 +56,21 @@ class Page:
     url: str  # without any key or token
     body: bytes = b""
     file: Path | None = None
+    is_unchanged: bool = False  # its source says that it is as it was in the last run
+    whole_bytes: int | None = None  # size of the whole file where a range of it was asked for
+
+    def content(self) -> bytes:
+        """Return the body as it came."""
+        return self.body if self.file is None else self.file.read_bytes()
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body in pieces that fit into memory."""
+        if self.file is None:
+            yield self.body
+            return
+        with self.file.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
 
     def text(self) -> str:
         """
@@ -57,7 +79,7 @@ class Page:
         Raises:
             ParseError: if it is empty or not UTF-8.
         """
-        data = self.body if self.file is None else self.file.read_bytes()
+        data = self.content()
         if not data.strip():
             raise ParseError(f"{self.key}: the answer is empty", page=self.key)
         try:
@@ -83,6 +105,18 @@ class Page:
             return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
         except ValueError as error:
             raise ParseError(f"{self.key}: not valid JSON ({error})", page=self.key) from error
+        except RecursionError as error:
+            raise ParseError(
+                f"{self.key}: not an answer: its JSON is nested too deeply", page=self.key
+            ) from error
+
+
+def page_digest(page: Page) -> str:
+    """Return the SHA-256 of a page's bytes."""
+    total = hashlib.sha256()
+    for piece in page.pieces():
+        total.update(piece)
+    return total.hexdigest()
 
 
 def _refuse_constant(name: str) -> Any:
@@ -99,27 +133,34 @@ class Keys:
         return bool(self.secret)
 
 
-class Provider(ABC):
+class Site:
+    """What is asked over the network: where it may be asked, and how often."""
+
+    name: ClassVar[str]  # the key used everywhere
+    title: ClassVar[str]  # for people
+    pages: ClassVar[Mapping[str, str]] = {}  # plain GETs: page key -> URL
+    hosts: ClassVar[frozenset[str]] = frozenset()  # further hosts that redirects and later pages may name
+    min_interval_s: ClassVar[float] = 1.0  # between two requests
+    names_hosts: ClassVar[bool] = False  # answers hold addresses of private hosts: never kept on disk
+    requires_key: ClassVar[bool] = False
+    key_help: ClassVar[str] = ""  # where a person gets one
+
+    @classmethod
+    def allowed_hosts(cls) -> frozenset[str]:
+        """Return every host that its requests and redirects may name."""
+        return cls.hosts | {host for url in cls.pages.values() if (host := urlsplit(url).hostname)}
+
+
+class Provider(Site, ABC):
     """
     A source of prices. It says what to fetch and how to read it; it never fetches, stores or logs.
 
     A module in `pricing.providers` holds exactly one subclass and is found by itself.
     """
 
-    name: ClassVar[str]  # the key used everywhere
-    title: ClassVar[str]  # for people
     kind: ClassVar[ProviderClass]
     home: ClassVar[str]  # where a person would deploy
-    pages: ClassVar[Mapping[str, str]] = {}  # plain GETs: page key -> URL
-    hosts: ClassVar[frozenset[str]] = frozenset()  # further hosts that redirects and later pages may name
-    min_interval_s: ClassVar[float] = 1.0  # between two requests to this provider
-    requires_key: ClassVar[bool] = False
-    key_help: ClassVar[str] = ""  # where a person gets one
-
-    @classmethod
-    def allowed_hosts(cls) -> frozenset[str]:
-        """Return every host that this provider's requests and redirects may name."""
-        return cls.hosts | {host for url in cls.pages.values() if (host := urlsplit(url).hostname)}
+    currencies: ClassVar[frozenset[str]] = frozenset()  # that its prices are in, other than the dollar
 
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Return the first requests; the default is one plain GET for each of `pages`."""

@@ -11,19 +11,23 @@ from sqlalchemy.engine import Row
 from planner.rates import PriceStatus, Rate
 from planner.units import MICRO_USD
 from pricing.columns import micros_text
+from pricing.limits import WITNESS_AGE, WITNESS_SHARE
 from pricing.memory import Origin
 from pricing.queries import (
     BILLINGS,
     BOOLS,
     FROM,
+    PRICE_FIRST,
     RANKABLE,
     SERIES_FIRST,
     TIERS,
     Where,
     fetch,
+    rows_of,
     uncollected,
     utc,
 )
+from pricing.regions import is_same_place
 from pricing.stored import FRESH, LeftOut
 
 _RATE = (
@@ -31,19 +35,16 @@ _RATE = (
     "s.tier, s.billing, s.commitment_days, s.vcpus, s.ram_gb, p.usd_per_hour, p.usd_per_month_cap, "
     "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at, s.region_key"
 )
-# What makes two prices of a provider the same machine on the same terms. A sold-out one stands for itself:
-# plans count those.
+# What makes two prices of a provider the same machine on the same terms, seen in the same run. A sold-out one
+# stands for itself: plans count those.
 _MACHINE = (
     "s.gpu, s.provider, s.gpu_count, s.tier, s.billing, p.usd_per_month_cap, "
-    "CASE WHEN NOT p.available THEN p.id END"
+    "CASE WHEN NOT p.available THEN p.id END, p.last_seen_at"
 )
-_CHEAPEST = (
-    "SELECT {columns} FROM (SELECT p.id, row_number() OVER (PARTITION BY {machine} "
-    "ORDER BY p.usd_per_hour, p.last_seen_at DESC, s.offer_id) AS place "
-    "FROM series s CROSS JOIN price p {where}) ranked "
-    "JOIN price p ON p.id = ranked.id JOIN series s ON s.id = p.series_id "
-    "JOIN source x ON x.id = p.source_id WHERE ranked.place = 1"
-)
+# Price, offer and row in one text whose order is theirs: the smallest of a group is found while the prices
+# are read once, where numbering the rows of each group sorts them all.
+_LOW = "CAST(p.usd_per_hour + 1000000000000000 AS TEXT) || s.offer_id || ':' || p.id"
+_LOWEST: Mapping[str, str] = {"sqlite": f"min({_LOW})", "postgresql": f'min(({_LOW}) COLLATE "C")'}
 
 
 class Selection(NamedTuple):
@@ -69,6 +70,17 @@ class Selection(NamedTuple):
         return found.one_of("s.provider", self.providers).one_of("s.gpu", self.gpus)
 
 
+class Told(NamedTuple):
+    """What a catalogue of others says."""
+
+    witness: str
+    place: str
+    micros: int
+    seen_at: datetime
+
+
+# Provider, GPU, count and tier.
+Machine = tuple[str, str, int, str]
 Describe = Callable[[str], tuple[str, str | None]]
 
 
@@ -84,25 +96,42 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
     where = selection.where().add("p.series_id = s.id AND p.verdict = 'verified'").add(RANKABLE)
     # As of a past day prices overlap, which no statement settles: all are read then.
     is_narrow = selection.cheapest and selection.moment is None
+    rows: Sequence[Any]
     if is_narrow:
         where.add(
             "(p.origin <> 'refresh' OR p.last_seen_at >= :oldest)", oldest=selection.at - selection.max_age
         )
-        place = f"{_MACHINE}, s.region_key, s.region" if selection.by_region else _MACHINE
-        rows = fetch(connection, _CHEAPEST.format(columns=_RATE, machine=place, where=where), where)
+        rows = _cheapest(connection, where, by_region=selection.by_region)
     else:
         rows = fetch(connection, f"SELECT {_RATE} {SERIES_FIRST} {where}", where)
     if selection.moment is not None:
         rows = _newest_of_each(rows)
     with uncollected():
-        return _rated(rows, selection, describe, _waiting(connection, selection))
+        return _rated(
+            rows, selection, describe, _waiting(connection, selection), _told(connection, selection)
+        )
+
+
+def _cheapest(connection: Connection, where: Where, *, by_region: bool) -> list[Any]:
+    """Return the cheapest price of each machine; of equal ones that of the first offer by its identifier."""
+    machine = f"{_MACHINE}, s.region_key, s.region" if by_region else _MACHINE
+    lowest = _LOWEST[connection.dialect.name]
+    keys = fetch(
+        connection, f"SELECT {lowest} FROM series s CROSS JOIN price p {where} GROUP BY {machine}", where
+    )
+    ids = [int(key[0].rpartition(":")[2]) for key in keys]
+    return list(rows_of(connection, f"SELECT {_RATE} {FROM}", "p.id", ids))
 
 
 def _rated(
-    rows: Sequence[Row[Any]], selection: Selection, describe: Describe, notes: Mapping[int, str]
+    rows: Sequence[Row[Any]],
+    selection: Selection,
+    describe: Describe,
+    notes: Mapping[int, str],
+    told: Mapping[Machine, Sequence[Told]],
 ) -> list[Rate]:
     described = {provider: describe(provider) for provider in {row.provider for row in rows}}
-    found = [_rate(row, selection, described, notes) for row in rows]
+    found = [_rate(row, selection, described, notes, told) for row in rows]
     kept = [rate for rate in found if rate is not None]
     kept.sort(key=lambda rate: (rate.usd_per_hour, rate.provider, rate.offer_id))
     return kept
@@ -119,6 +148,7 @@ def _rate(
     selection: Selection,
     described: Mapping[str, tuple[str, str | None]],
     notes: Mapping[int, str],
+    told: Mapping[Machine, Sequence[Told]],
 ) -> Rate | None:
     (
         series_id,
@@ -140,7 +170,9 @@ def _rate(
         origin,
         available,
         url,
-        *_,
+        _,
+        _,
+        place,
     ) = row
     seen_at = utc(last_seen_at)
     if selection.moment is not None:
@@ -172,6 +204,7 @@ def _rate(
         age_hours=age.total_seconds() / 3600,
         status=status,
         source_url=url,
+        witnesses=_agreeing(told.get((provider, gpu, gpu_count, tier), ()), place, micros, seen_at),
         note=notes.get(series_id),
         usd_per_month_cap=None if cap_micros is None else cap_micros / MICRO_USD,
         commitment_days=commitment_days,
@@ -180,6 +213,33 @@ def _rate(
         ram_gb=ram_gb,
         deploy_url=home,
     )
+
+
+def _told(connection: Connection, selection: Selection) -> dict[Machine, list[Told]]:
+    """Return what catalogues of others say of each provider's machines."""
+    where = selection.where().add("s.witness IS NOT NULL AND s.gpu IS NOT NULL AND s.gpu_fraction IS NULL")
+    where.add("p.verdict = 'verified'")
+    sql = (
+        "SELECT s.provider, s.gpu, s.gpu_count, s.tier, s.witness, s.region_key, p.usd_per_hour, "
+        f"p.last_seen_at FROM series s JOIN price p ON p.series_id = s.id {where}"
+    )
+    found: dict[Machine, list[Told]] = {}
+    for row in fetch(connection, sql, where):
+        told = Told(row.witness, row.region_key, row.usd_per_hour, utc(row.last_seen_at))
+        found.setdefault((row.provider, row.gpu, row.gpu_count, row.tier), []).append(told)
+    return found
+
+
+def _agreeing(told: Sequence[Told], place: str, micros: int, seen_at: datetime) -> int:
+    """Return how many catalogues state about this price for this place, at about this time."""
+    agreeing = {
+        one.witness
+        for one in told
+        if is_same_place(one.place, place)
+        and abs(micros - one.micros) <= WITNESS_SHARE * one.micros
+        and abs(one.seen_at - seen_at) <= WITNESS_AGE
+    }
+    return len(agreeing)
 
 
 def _newest_of_each(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
@@ -248,14 +308,19 @@ def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
 
 
 def _quarantined(connection: Connection, selection: Selection) -> list[LeftOut]:
-    where = selection.where().add(RANKABLE).add("p.verdict <> 'verified'")
+    where = selection.where().add(RANKABLE).add("p.series_id = s.id AND p.verdict <> 'verified'")
+    kind = "CASE WHEN p.origin = 'refresh' THEN p.verdict ELSE 'bundled' END"
     sql = (
-        f"SELECT s.provider, p.verdict, count(*) AS number {FROM} {where} "
+        f"SELECT s.provider, {kind} AS kind, count(*) AS number {PRICE_FIRST} {where} "
         "AND NOT EXISTS (SELECT 1 FROM price v WHERE v.series_id = p.series_id AND v.closed_at IS NULL "
         "AND v.verdict = 'verified') GROUP BY 1, 2 ORDER BY 1, 2"
     )
-    whys = {"quarantined": "waits in quarantine until confirmed", "rejected": "rejected by the checks"}
-    return [_left_out(row.provider, row.number, whys[row.verdict]) for row in fetch(connection, sql, where)]
+    whys = {
+        "quarantined": "waits in quarantine until confirmed",
+        "rejected": "rejected by the checks",
+        "bundled": "bundled, but too far from the market or not what its source says",
+    }
+    return [_left_out(row.provider, row.number, whys[row.kind]) for row in fetch(connection, sql, where)]
 
 
 def _too_old(connection: Connection, selection: Selection) -> list[LeftOut]:

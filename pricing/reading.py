@@ -12,7 +12,7 @@ from pricing.provider import Page
 Read = Callable[[Any], Iterable[RawOffer | Problem]]
 
 # A provider's own monthly figure is a cap of 672 h (28 days) to 744 h (31 days); a fifth more for rounding.
-# Source: PROVIDERS 0.7; Vultr plans, 43 / 0.059 = 728.8 and 1122.91 / 1.671 = 672.
+# Source: docs/providers.md, "Months"; Vultr plans, 43 / 0.059 = 728.8 and 1122.91 / 1.671 = 672.
 _CAP_HOURS = (Decimal(540), Decimal(900))
 _PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?", flags=re.ASCII)
 
@@ -168,7 +168,7 @@ def amount(value: object, what: str) -> Decimal | None:
         ValueError: if it is negative, not finite, a boolean, or a text of another form.
 
     Source:
-        PROVIDERS 0.4: on no provider is 0 a price of 0.
+        docs/providers.md, "Zero".
     """
     if value is None or value == "":
         return None
@@ -246,7 +246,7 @@ def lower_quartile(prices: Sequence[Decimal]) -> Decimal:
     One machine's ask says little and the cheapest one least; of a single machine it is that ask.
 
     Source:
-        PROVIDERS 2 (3): "report count, p25, median; never the single cheapest ask".
+        docs/providers.md, "Vast.ai".
     """
     ordered = sorted(prices)
     position = Decimal(len(ordered) - 1) / 4

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from planner.rates import RESERVED_TIERS
 from pricing.market import WINDOW, usd_per_whole_gpu
@@ -15,8 +16,11 @@ from pricing.regions import region_key
 
 # A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
 INDEPENDENT_AFTER = timedelta(hours=1)
-# Two prices within this share are one: rounding, exchange rates. Source: PROVIDERS 24, "within 2 %".
+# Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
 SAME_SHARE = 0.02
+
+# How the reason begins that a person's word leaves on a price.
+ACCEPTED = "accepted by "
 
 Key = tuple[object, ...]
 
@@ -30,6 +34,13 @@ class Recollection:
     usd_per_gpu_hour: float
     usd_per_hour: float  # of an instance of this size
     seen_at: datetime
+
+
+class Sightings(NamedTuple):
+    """How often a price was seen that waits."""
+
+    runs: int
+    span: timedelta
 
 
 # Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
@@ -62,6 +73,8 @@ class Memory:
         self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
+        self._earlier: dict[Key, set[Decimal]] = defaultdict(set)
+        self._accepted: dict[Key, KnownPrice] = {}
         self._middles: dict[Key, tuple[float, datetime]] = {}
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
@@ -69,6 +82,8 @@ class Memory:
             if price.gpu is None or price.usd_per_hour <= 0:
                 continue
             if price.verdict == Verdict.QUARANTINED:
+                if price.origin == Origin.SNAPSHOT:
+                    continue  # what the collection holds back confirms nothing
                 self._waiting[_series(price)].append(price)
             elif price.verdict == Verdict.VERIFIED and (
                 price.origin != Origin.SNAPSHOT or is_plausible(price)
@@ -78,6 +93,10 @@ class Memory:
     def _remember(self, price: KnownPrice) -> None:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
+        self._earlier[own].add(price.usd_per_hour)
+        is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
+        if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
+            self._accepted[own] = price
         for number, (_, key_of) in enumerate(_LEVELS, start=1):
             of_level = self._verified[(number, *_device(price), *key_of(price))]
             if own not in of_level or _is_newer(price, of_level[own]):
@@ -108,17 +127,37 @@ class Memory:
             seen_at=seen_at,
         )
 
-    def was_seen_before(self, offer: Offer, share: float = SAME_SHARE) -> bool:
-        """Whether this price waits in quarantine since an earlier, independent run, the last word on it."""
-        waiting = self._waiting.get(_series(offer), [])
-        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
-        newest = max((price.last_seen_at for price in own.values()), default=None)
-        return any(
-            is_same(price.usd_per_hour, offer.usd_per_hour, share)
+    def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
+        """Return how often and since when this price waits in quarantine, the last word on it."""
+        newest = self._last_verified(offer)
+        found = [
+            price
+            for price in self._waiting.get(_series(offer), [])
+            if is_same(price.usd_per_hour, offer.usd_per_hour, share)
             and price.first_seen_at <= offer.seen_at - INDEPENDENT_AFTER
             and (newest is None or price.last_seen_at >= newest)
-            for price in waiting
+        ]
+        since = min((price.first_seen_at for price in found), default=offer.seen_at)
+        return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
+
+    def had_before(self, offer: Offer) -> bool:
+        """Whether this very offer was seen at exactly this price before its last verified one."""
+        if offer.usd_per_hour in self._earlier.get(_series(offer), ()):
+            return True
+        newest = self._last_verified(offer)
+        return newest is not None and any(
+            price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
+            for price in self._waiting.get(_series(offer), [])
         )
+
+    def _last_verified(self, offer: Offer) -> datetime | None:
+        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
+        return max((price.last_seen_at for price in own.values()), default=None)
+
+    def accepted(self, offer: Offer) -> Decimal | None:
+        """Return the last price of this very offer that a person accepted. [USD/h]"""
+        price = self._accepted.get(_series(offer))
+        return None if price is None else price.usd_per_hour
 
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""

@@ -45,3 +45,8 @@ def normalise_region(provider: str, region: str | None) -> str | None:
 def region_key(provider: str, region: str | None) -> str:
     """Return what two spellings of one region have in common; blank where it is not bound to one."""
     return (normalise_region(provider, region) or "").casefold()
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two region keys can mean one place: the same, or one is not bound to any."""
+    return one == other or not one or not other

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from planner.currencies import FxRate, all_currencies
-from pricing.collect import Shelf, judge, known_of
+from planner.currencies import FxRate
+from pricing.collect import Shelf, judge, known_of, why_unverified
 from pricing.errors import PricingError
 from pricing.gather import read
 from pricing.market import Market
@@ -35,6 +35,7 @@ class Replay:
     offers: tuple[Offer, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    reason: str | None = None  # why what was stored counts as a failed run
 
 
 def replay(
@@ -55,7 +56,7 @@ def replay(
         store: What prices are compared with, and where they go.
         seen_at: When the responses were received, UTC.
         is_dry_run: Store nothing.
-        fx: Exchange rates by currency; the bundled ones where left out.
+        fx: Exchange rates by currency; where left out those that were known on that day.
 
     Raises:
         UnknownProvider: if there is no such source; with close matches.
@@ -64,17 +65,18 @@ def replay(
     """
     provider = find_provider(name)
     pages, origins = _open(provider, files)
-    rates = all_currencies() if fx is None else fx
+    rates = store.exchange_rates(seen_at.date()) if fx is None else fx
     found = read(provider, pages, seen_at=seen_at, fx=rates)
     market = Market(store.known_prices(), kinds())
     offers = judge(found.offers, known_of(provider, store), market, rates)
     notes: tuple[str, ...] = ()
+    reason = None if is_dry_run else why_unverified(offers)
     if not is_dry_run:
         stored = store.record(
             ProviderResult(
                 provider=provider.name,
-                status=RunStatus.OK,
-                reason=None,
+                status=RunStatus.OK if reason is None else RunStatus.FAILED,
+                reason=reason,
                 offers=offers,
                 problems=tuple(found.problems),
                 page_digests=found.page_digests,
@@ -85,7 +87,12 @@ def replay(
         )
         notes = stored.notes
     return Replay(
-        provider=provider.name, pages=origins, offers=offers, problems=tuple(found.problems), notes=notes
+        provider=provider.name,
+        pages=origins,
+        offers=offers,
+        problems=tuple(found.problems),
+        notes=notes,
+        reason=reason,
     )
 
 

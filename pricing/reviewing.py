@@ -7,10 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from planner.catalogue import close_matches
 from planner.errors import UnknownName
+from pricing.errors import NothingToDecide
 from pricing.memory import Origin
 from pricing.offer import Verdict
 from pricing.rows import PRICE, REVIEW, SERIES, bump_revision
@@ -70,7 +71,9 @@ def decide(
     if target is None:
         known = [one.offer_id for one in open_prices]
         state = "is verified already" if decision is Decision.ACCEPT else "is rejected already"
-        raise UnknownName(f"price to {decision}", f"{known[0]}, which {state}" if known else offer_id)
+        if known:
+            raise NothingToDecide(known[0], f"{state}; there is nothing to {decision}")
+        raise UnknownName("offer", offer_id)
     if decision is Decision.ACCEPT:
         replaced = _accept(connection, target, verified)
     else:
@@ -93,15 +96,19 @@ def decide(
 
 
 def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
-    """Return the current prices of one offer, from own runs."""
+    """Return the current prices of one offer, from own runs, and bundled ones that are held back."""
     wanted = offer_id.strip().lower()
+    is_held = and_(
+        PRICE.c.origin == Origin.SNAPSHOT, PRICE.c.verdict != Verdict.VERIFIED, SERIES.c.gpu.is_not(None)
+    )
     query = (
         select(
             *(PRICE.c.id, PRICE.c.series_id, PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at),
-            *(SERIES.c.offer_id, SERIES.c.provider, SERIES.c.witness),
+            *(PRICE.c.origin, SERIES.c.offer_id, SERIES.c.provider, SERIES.c.witness),
         )
         .join(SERIES, SERIES.c.id == PRICE.c.series_id)
-        .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.closed_at.is_(None))
+        .where(or_(PRICE.c.origin == Origin.REFRESH, is_held), PRICE.c.closed_at.is_(None))
+        .order_by(PRICE.c.origin)  # what a run brought comes before what was bundled
     )
     is_prefix = MIN_PREFIX <= len(wanted) < 12 and wanted.isalnum()
     same = SERIES.c.offer_id.startswith(wanted) if is_prefix else SERIES.c.offer_id == wanted
@@ -121,7 +128,7 @@ def _accept(connection: Connection, target: Any, verified: Any | None) -> int | 
         values = {"closed_at": at, "closed_why": "changed"}
         connection.execute(update(PRICE).where(PRICE.c.id == verified.id).values(values))
     connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(verdict=str(Verdict.VERIFIED)))
-    if target.witness is None:
+    if target.witness is None and target.origin == Origin.REFRESH:
         supersede_snapshot(connection, {target.provider: target.first_seen_at})
     return None if verified is None else int(verified.id)
 

@@ -4,70 +4,50 @@ The named rules by which a price is believed or not, each with a reason that a p
 Every rule, its threshold and a worked example: docs/verification.md.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
-from decimal import Decimal
+from dataclasses import dataclass
 
 from planner.rates import RESERVED_TIERS, Tier
+from pricing.case import Case, Confirmation, book_key, instance_key, machine_key, name_key
+from pricing.limits import (
+    ABSURD_HIGH,
+    ABSURD_LOW,
+    BAND_HIGH,
+    BAND_LOW,
+    BOOK_ASKS,
+    BOOK_HIGH,
+    BOOK_LOW,
+    COMMUNITY_LOW,
+    FX_SHARE,
+    HARD_HIGH,
+    HARD_HIGH_OF,
+    HARD_LOW,
+    JUMP_LIST,
+    LEAP,
+    OUTDATED_AFTER,
+    OUTDATED_SHARE,
+    UNIT_FACTORS,
+    UNIT_SHARE,
+    WIDE_BAND_HIGH,
+    WIDE_BAND_LOW,
+)
 from pricing.market import Level, Market, dollars, tier_group, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
-from pricing.recall import SAME_SHARE, Memory, Recollection, is_same
-from pricing.regions import region_key
+from pricing.recall import Recollection, is_same
 
-# Limits of any GPU's hour, and of a slice scaled up. Source: PROVIDERS 0.3 (d). [USD/h]
-HARD_LOW, HARD_HIGH = 0.01, 40.0
-# Racks list at up to 54.08 (Azure GB200, Brazil South, 2026-06-18). Source: offers_snapshot.csv.
-HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
-# Against the middle of the own class: 1 % of 6,335 true rows of the snapshot lie outside. Source: PROVIDERS
-# 0.3; docs/verification.md.
-BAND_LOW, BAND_HIGH = 0.3, 3.0
-# Where the class has too few prices and all classes are taken together. Source: own choice.
-WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
-# So far from the middle a price is no price but a mistake. Source: PROVIDERS 0.3, "0.1x..10x".
-ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
-# Largest move that needs no confirmation, as a factor: 0.4 % of 15,894 successive pairs of list prices move
-# by more than 1.5, 1.4 % of 7,007 pairs of Vast.ai by more than 2.5, which still catches every factor of 3.
-# Source: history_dev.csv, counted; docs/verification.md.
-JUMP_LIST, JUMP_SPOT, JUMP_MARKETPLACE = 1.5, 2.0, 2.5
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
 # instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
-# T4 0.526, four 4.352); on a marketplace sizes are different machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
-# Source: PROVIDERS 5 (3); history_dev.csv; vast_bundles.json.
+# T4 0.526, four 4.352); asks of other sizes are other machines (Vast.ai, 1x 1.74, 8x 4.39 per GPU).
+# Source: docs/verification.md, "sizes".
 SIZES = {
     ProviderClass.NEOCLOUD: (0.55, 1.8),
     ProviderClass.HYPERSCALER: (0.4, 2.5),
     ProviderClass.MARKETPLACE: (0.3, 3.3),
     ProviderClass.WITNESS: (0.3, 3.3),
 }
-SIZES_SAME = 1.25
-# True community prices lie above 0.45 of the secure one, placeholders at 0.21. Source: PROVIDERS 1 (4).
-COMMUNITY_LOW = 0.3
-# How closely a ratio must match a confusion of units to be called one.
-UNIT_SHARE = 0.03
-# Hours of a day, of a month as providers count it, of a year; cents. Source: PROVIDERS 0.2, 0.7.
-UNIT_FACTORS = {
-    24.0: "a day",
-    672.0: "a month",
-    730.0: "a month",
-    744.0: "a month",
-    8760.0: "a year",
-}
-# Exchange rates move within this. Source: own choice, fx_rates.csv differs by 0.2 % from day to day.
-FX_SHARE = 0.004
-# An own price this much older than a dearer one of the same GPUs may be a page served again. Source:
-# PROVIDERS 4, 8x H100 at 23.92 of 2025 beside 35.28 of 2026.
-OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
-# A witness that is older than the source confirms it within this; it never overrules. Source: PROVIDERS 24.
-WITNESS_SHARE = 0.15
-# On a marketplace the book has moved between two runs; half of its daily moves are smaller. Source:
-# history_dev.README.md, "Behaviour", vast.ai, p50 0.133 to 0.223.
-SEEN_SHARE_MARKETPLACE = 0.2
-# Earlier prices within this tell which offers changed, and which took over the price of another.
-LATELY = timedelta(days=14)
+_TO_BE_SEEN_AGAIN = "waits to be seen again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,65 +56,12 @@ class Rule:
 
     name: str
     verdict: Verdict
-    check: Callable[[Offer, "Case"], str | None]
-    # Seen again in a later run, confirmed by a witness: then it is the world that changed, not our reading.
-    is_confirmable: bool = False
+    check: Callable[[Offer, Case], str | None]
+    confirmation: Confirmation = Confirmation.PERSON
     # This very price was verified before, by a run, by a person, or stands in the collection: it is known.
     yields_to_own_price: bool = True
     # Nothing else is worth saying: no price, no device, or an absurd price.
     is_final: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Case:
-    """Everything that the rules look at beside the offer: what is known, and the other offers of the run."""
-
-    kind: ProviderClass
-    memory: Memory
-    market: Market
-    usd_per_unit: Mapping[str, float]  # of other currencies
-    witnesses: Mapping[tuple[object, ...], list[KnownPrice]]
-    sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
-    beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
-    counts: Mapping[str, set[int]] = field(default_factory=dict)
-    twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
-    exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
-
-    def level(self, offer: Offer) -> Level | None:
-        """Return the market level of the offer's GPU."""
-        return None if offer.gpu is None else self.market.level(offer.gpu, offer.tier, self.kind)
-
-    def jump_limit(self, offer: Offer) -> float:
-        """Return the largest factor by which a price of this kind moves unnoticed."""
-        if self.kind is ProviderClass.MARKETPLACE and offer.tier is not Tier.SECURE:
-            return JUMP_MARKETPLACE
-        return JUMP_SPOT if offer.tier is Tier.SPOT else JUMP_LIST
-
-    def is_remembered(self, offer: Offer, limit: float) -> bool:
-        """Whether the provider's own earlier price of these GPUs is within a factor."""
-        known = self.memory.nearest(offer)
-        if known is None or known.level > 3:
-            return False
-        return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
-
-    def is_own_price(self, offer: Offer) -> bool:
-        """Whether this very offer was verified at this price before."""
-        known = self.memory.at_level(offer, 1) if offer.gpu else None
-        return known is not None and is_same(offer.usd_per_hour, known.usd_per_hour)
-
-    def is_confirmed(self, offer: Offer) -> bool:
-        """Whether the price was seen in an earlier independent run, or a witness agrees."""
-        share = SEEN_SHARE_MARKETPLACE if self.kind is ProviderClass.MARKETPLACE else SAME_SHARE
-        if self.memory.was_seen_before(offer, share):
-            return True
-        told = self.witnesses.get(told_key(offer), [])
-        return any(is_same(offer.usd_per_hour, price.usd_per_hour, WITNESS_SHARE) for price in told)
-
-    def agrees_with_a_size(self, offer: Offer) -> bool:
-        """Whether another size of the same machine costs about the same per GPU in this answer."""
-        price = usd_per_whole_gpu(offer)
-        others = [span for n, span in self.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count]
-        return any(span[0] / SIZES_SAME <= price <= span[1] * SIZES_SAME for span in others)
 
 
 # -- the rules ----------------------------------------------------------------------------------------
@@ -156,7 +83,7 @@ def price_is_positive(offer: Offer, case: Case) -> str | None:
     return None
 
 
-def hard_limits(offer: Offer, case: Case) -> str | None:
+def hard_limits(offer: Offer | KnownPrice, case: Case | None) -> str | None:
     """No GPU's hour costs less than a cent or more than 40 USD (racks: 60 to 70)."""
     del case
     price = usd_per_whole_gpu(offer)
@@ -168,29 +95,44 @@ def hard_limits(offer: Offer, case: Case) -> str | None:
 
 def absurd(offer: Offer, case: Case) -> str | None:
     """A price that is ten times off the market is a mistake."""
-    return _off_market(offer, case, ABSURD_LOW, ABSURD_HIGH, "no price but a mistake")
+    return off_level(offer, case.level(offer), case.kind, (ABSURD_LOW, ABSURD_HIGH), "no price but a mistake")
 
 
 def band(offer: Offer, case: Case) -> str | None:
     """A price is near what its class of sellers asked lately for this GPU."""
     level = case.level(offer)
-    if level is None or level.is_own_class:
-        return _off_market(offer, case, BAND_LOW, BAND_HIGH, "too far from the market")
-    return _off_market(offer, case, WIDE_BAND_LOW, WIDE_BAND_HIGH, "too far from the market")
+    if level is None or not level.is_own_class:
+        return None
+    return off_level(offer, level, case.kind, (BAND_LOW, BAND_HIGH), "too far from the market")
 
 
-def _off_market(offer: Offer, case: Case, low: float, high: float, verdict: str) -> str | None:
+def any_class(offer: Offer, case: Case) -> str | None:
+    """Where its class has too few prices, a price is within wide limits of what all classes ask."""
     level = case.level(offer)
+    if level is None or level.is_own_class:
+        return None
+    limits = WIDE_BAND_LOW, WIDE_BAND_HIGH
+    return off_level(offer, level, case.kind, limits, "waits until it has stayed for days")
+
+
+def off_level(
+    one: Offer | KnownPrice,
+    level: Level | None,
+    kind: ProviderClass,
+    limits: tuple[float, float],
+    verdict: str,
+) -> str | None:
+    """Return by how much a price is off the level of the market, where that is beyond the limits."""
     if level is None:
         return None
-    price = usd_per_whole_gpu(offer)
+    price = usd_per_whole_gpu(one)
     factor = price / level.usd_per_gpu_hour
-    if low <= factor <= high:
+    if limits[0] <= factor <= limits[1]:
         return None
-    who = f"{case.kind}s" if level.is_own_class else "sellers of any class"
+    who = f"{kind}s" if level.is_own_class else "sellers of any class"
     return (
         f"{dollars(price)} USD per GPU-hour is {_times(factor)} the {dollars(level.usd_per_gpu_hour)} that "
-        f"{who} ask ({level.observations} {tier_group(offer.tier)} prices): {verdict}"
+        f"{who} ask ({level.observations} {tier_group(one.tier)} prices): {verdict}"
     )
 
 
@@ -209,7 +151,8 @@ def sizes_agree(offer: Offer, case: Case) -> str | None:
     others = {n: span for n, span in case.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count}
     if not others:
         return None
-    low, high = SIZES[case.kind]
+    is_posted = case.kind is ProviderClass.MARKETPLACE and not case.is_ask(offer)
+    low, high = SIZES[ProviderClass.NEOCLOUD if is_posted else case.kind]
     cheapest = min(span[0] for span in others.values())
     dearest = max(span[1] for span in others.values())
     price = usd_per_whole_gpu(offer)
@@ -230,7 +173,7 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if listed and offer.usd_per_hour > max(listed):
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
-    if offer.tier is Tier.ON_DEMAND and case.kind is not ProviderClass.MARKETPLACE:
+    if offer.tier is Tier.ON_DEMAND and not case.is_ask(offer):
         spot = prices.get(Tier.SPOT, [])
         if spot and offer.usd_per_hour < min(spot):
             price, other = dollars(offer.usd_per_hour), dollars(min(spot))
@@ -253,7 +196,8 @@ def community_is_real(offer: Offer, case: Case) -> str | None:
 def count_is_known(offer: Offer, case: Case) -> str | None:
     """An instance keeps its number of GPUs."""
     known = case.memory.counts_of(offer.instance_type)
-    if len(known) != 1 or known <= case.counts.get(offer.instance_type, set()):
+    here = case.counts.get(name_key(offer), set())
+    if len(known) != 1 or known <= here:
         return None  # a name that is sold in several sizes says nothing about them
     return f"{offer.instance_type} has {offer.gpu_count} GPUs here and had {next(iter(known))} before"
 
@@ -272,8 +216,10 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     known = case.memory.nearest(offer)
     if known is None or known.level not in {1, 3}:  # other regions and sizes differ by such factors anyway
         return None
+    if case.is_ask(offer) and known.level > 1:  # other hosts
+        return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    if 1 / case.jump_limit(offer) <= ratio <= case.jump_limit(offer) or case.agrees_with_a_size(offer):
+    if 1 / JUMP_LIST <= ratio <= JUMP_LIST or case.agrees_with_a_size(offer):
         return None
     factors = {n: f"{text} for an hour" for n, text in UNIT_FACTORS.items()}
     factors[100.0] = "cents for dollars"
@@ -286,15 +232,44 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 
 def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
-    """A list price that moves by exactly an exchange rate may be in another currency."""
-    known = case.memory.nearest(offer)
-    if known is None or known.level > 1 or case.kind is ProviderClass.MARKETPLACE:
+    """A price that moves by exactly an exchange rate may be in another currency."""
+    ratio = case.own_ratio(offer)
+    if ratio is None:
         return None
-    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
     for currency, rate in case.usd_per_unit.items():
         if is_same(ratio, rate, FX_SHARE) or is_same(ratio, 1 / rate, FX_SHARE):
+            known = case.memory.at_level(offer, 1)
+            assert known is not None
             return f"moved from {_what(known)} by the exchange rate of {currency}: another currency?"
     return None
+
+
+def leap(offer: Offer, case: Case) -> str | None:
+    """No posted price nearly doubles or halves: not one of 16,781 true ones did."""
+    if case.is_ask(offer) or offer.tier is Tier.SPOT:
+        return None
+    return _leapt(offer, case, "no posted price ever moved so far")
+
+
+def swing(offer: Offer, case: Case) -> str | None:
+    """An ask, a spot price or a new offer at twice or half of what is known waits for days."""
+    known = case.memory.nearest(offer)
+    if known is not None and known.level > 1:
+        ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+        is_far = not 1 / LEAP < ratio < LEAP and not unit_is_unchanged(offer, case)
+        return f"{_times(ratio)} {_what(known)}: waits until it has stayed for days" if is_far else None
+    if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
+        return None
+    return _leapt(offer, case, "waits until it has stayed for days")
+
+
+def _leapt(offer: Offer, case: Case, what: str) -> str | None:
+    ratio = case.own_ratio(offer)
+    if ratio is None or 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+        return None
+    known = case.memory.at_level(offer, 1)
+    assert known is not None
+    return f"{_times(ratio)} {_what(known)}: {what}"
 
 
 def jump(offer: Offer, case: Case) -> str | None:
@@ -303,9 +278,51 @@ def jump(offer: Offer, case: Case) -> str | None:
     if known is None:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    if abs(math.log(ratio)) <= math.log(case.jump_limit(offer)) or unit_is_unchanged(offer, case):
+    limit = case.jump_limit(offer)
+    if 1 / limit <= ratio <= limit or not 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
         return None
     return f"{_times(ratio)} {_what(known)}: waits to be confirmed"
+
+
+def in_its_book(offer: Offer, case: Case) -> str | None:
+    """An ask is near the middle of all asks for this GPU in the same answer."""
+    book = case.books.get(book_key(offer))
+    if book is None or book.asks < BOOK_ASKS or not case.is_ask(offer):
+        return None
+    factor = usd_per_whole_gpu(offer) / book.middle
+    if BOOK_LOW <= factor <= BOOK_HIGH:
+        return None
+    middle = dollars(book.middle)
+    return (
+        f"{_times(factor)} the {middle} USD per GPU-hour in the middle of {book.asks} asks: nobody pays that"
+    )
+
+
+def is_of_now(offer: Offer, case: Case) -> str | None:
+    """Prices that all went back to what they were come from an old page, as does a page that was replaced."""
+    if case.old_page is not None and not case.is_own_price(offer):
+        return case.old_page
+    if id(offer) not in case.returned or case.is_ask(offer):
+        return None
+    return f"back at an earlier {dollars(offer.usd_per_hour)} USD, as others at once: an old page?"
+
+
+def mass_move(offer: Offer, case: Case) -> str | None:
+    """Most prices of a list do not move in one night."""
+    ratio = case.own_ratio(offer)
+    if case.moved is None or case.is_ask(offer) or ratio is None or is_same(ratio, 1.0):
+        return None
+    return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
+
+
+def one_factor(offer: Offer, case: Case) -> str | None:
+    """Hosts set their prices one by one: what moves all of them by one factor is not the market."""
+    if case.scaled is None or not case.is_ask(offer):
+        return None
+    moved, known, factor = case.scaled
+    return (
+        f"{moved} of {known} known asks moved by one factor, {_times(factor)}: another unit, currency or tax?"
+    )
 
 
 def outdated(offer: Offer, case: Case) -> str | None:
@@ -325,27 +342,15 @@ def first_sight(offer: Offer, case: Case) -> str | None:
     """What nobody has seen before waits to be seen again."""
     if case.memory.nearest(offer) is not None:
         return None
-    return f"first {offer.tier} price of this provider for this GPU: waits to be seen again"
+    return f"first {offer.tier} price of this provider for this GPU: {_TO_BE_SEEN_AGAIN}"
 
 
-# -- words and keys -----------------------------------------------------------------------------------
+def is_first_sight(offer: Offer) -> bool:
+    """Whether a judged offer waits for nothing but to be seen again."""
+    return len(offer.reasons) == 1 and offer.reasons[0].endswith(_TO_BE_SEEN_AGAIN)
 
 
-def machine_key(offer: Offer) -> tuple[object, ...]:
-    """Return what is the same machine in several sizes."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.gpu, offer.tier, place, offer.gpu_only, offer.commitment_days)
-
-
-def instance_key(offer: Offer) -> tuple[object, ...]:
-    """Return what is one instance under several tiers."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.instance_type, offer.gpu, offer.gpu_count, offer.gpu_fraction, place, offer.gpu_only)
-
-
-def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
-    """Return what a witness and a source have in common; instances are spelled differently."""
-    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier, region_key(one.provider, one.region))
+# -- words ---------------------------------------------------------------------------------------------
 
 
 def _times(factor: float) -> str:
@@ -360,31 +365,57 @@ def _what(known: Recollection) -> str:
 
 def is_plausible(price: KnownPrice, market: Market, kinds: Mapping[str, ProviderClass]) -> bool:
     """Whether a price that people collected is near enough to the market to be leant on."""
-    each = usd_per_whole_gpu(price)
-    if price.gpu is None or not HARD_LOW <= each <= HARD_HIGH_OF.get(price.gpu, HARD_HIGH):
-        return False
-    level = market.level(price.gpu, price.tier, kinds.get(price.provider, ProviderClass.NEOCLOUD))
-    if level is None:
-        return True
-    low, high = (BAND_LOW, BAND_HIGH) if level.is_own_class else (WIDE_BAND_LOW, WIDE_BAND_HIGH)
-    return low <= each / level.usd_per_gpu_hour <= high
+    return price.gpu is not None and why_implausible(price, market, kinds) is None
+
+
+def why_implausible(
+    price: Offer | KnownPrice, market: Market, kinds: Mapping[str, ProviderClass]
+) -> str | None:
+    """Return why a price that people collected cannot be leant on; None where it can."""
+    kind = kinds.get(price.provider, ProviderClass.NEOCLOUD)
+    level = None if price.gpu is None else market.level(price.gpu, price.tier, kind)
+    if level is not None and not level.is_own_class:
+        level = None  # of a V100, neoclouds ask a twentieth of what hyperscalers do
+    limits = BAND_LOW, BAND_HIGH
+    return hard_limits(price, None) or off_level(price, level, kind, limits, "too far from the market")
 
 
 RULES: Sequence[Rule] = (
-    Rule("price", Verdict.REJECTED, price_is_positive, is_final=True, yields_to_own_price=False),
+    Rule(
+        "price",
+        Verdict.REJECTED,
+        price_is_positive,
+        Confirmation.NOTHING,
+        is_final=True,
+        yields_to_own_price=False,
+    ),
     Rule("hard-limits", Verdict.REJECTED, hard_limits, is_final=True),
-    Rule("identity", Verdict.QUARANTINED, identity, is_final=True, yields_to_own_price=False),
+    Rule(
+        "identity",
+        Verdict.QUARANTINED,
+        identity,
+        Confirmation.NOTHING,
+        is_final=True,
+        yields_to_own_price=False,
+    ),
     Rule("absurd", Verdict.REJECTED, absurd, is_final=True),
     Rule("band", Verdict.QUARANTINED, band),
+    Rule("any-class", Verdict.QUARANTINED, any_class, Confirmation.LONG),
+    Rule("book", Verdict.QUARANTINED, in_its_book),
     Rule("named-twice", Verdict.QUARANTINED, named_twice),
     Rule("sizes", Verdict.QUARANTINED, sizes_agree),
     Rule("commitment", Verdict.QUARANTINED, cheaper_with_commitment),
     Rule("community", Verdict.QUARANTINED, community_is_real, yields_to_own_price=False),
     Rule("count", Verdict.QUARANTINED, count_is_known),
     Rule("pairing", Verdict.QUARANTINED, rows_are_paired),
-    Rule("unit", Verdict.QUARANTINED, unit_is_unchanged),
-    Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, is_confirmable=True),
-    Rule("jump", Verdict.QUARANTINED, jump, is_confirmable=True),
-    Rule("outdated", Verdict.QUARANTINED, outdated, is_confirmable=True, yields_to_own_price=False),
-    Rule("first-sight", Verdict.QUARANTINED, first_sight, is_confirmable=True),
+    Rule("unit", Verdict.QUARANTINED, unit_is_unchanged, Confirmation.WITNESS),
+    Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
+    Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
+    Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
+    Rule("one-factor", Verdict.QUARANTINED, one_factor, Confirmation.LONG),
+    Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
+    Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.LONG),
+    Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),
+    Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
+    Rule("first-sight", Verdict.QUARANTINED, first_sight, Confirmation.ONCE),
 )

@@ -1,13 +1,16 @@
 """What the environment says: where the database is, keys and mirrors of providers, who is told."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pricing.addresses import mirror
 from pricing.errors import SettingsError
 from pricing.provider import Keys
+from pricing.sqlite_urls import sqlite_place
 
 PREFIX = "BREAKEVEN_"
 KEY_SUFFIX = "_API_KEY"
@@ -15,6 +18,10 @@ BASE_URL_SUFFIX = "_BASE_URL"
 DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg", "postgres")
 # Verification compares with the market of the last months. Source: pricing/market.py, WINDOW.
 MIN_RETENTION_DAYS = 180
+# Longer headers are cut or refused. Source: own choice.
+MAX_CONTACT = 200
+# A shorter part of a key is no secret, and blacking it out would spoil every text. Source: own choice.
+MIN_SECRET = 6
 FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
@@ -25,6 +32,8 @@ class Settings:
     database_url: str = field(repr=False)
     keys: Mapping[str, Keys] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     base_urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by provider
+    contact: str | None = None  # whom a site that is read may write to: part of the User-Agent
+    cache_folder: Path = field(default_factory=lambda: default_cache_folder())  # may be lost at any time
     notify_url: str | None = field(default=None, repr=False)
     notify_move_percent: float = 20.0  # a list price that moved more is announced; 0: none
     retention_days: int | None = None  # ended prices older than this are removed; None: kept for ever
@@ -45,6 +54,10 @@ class Settings:
             database_url=_database_url(url) if url else default_database_url(),
             keys=_keys(given),
             base_urls=_base_urls(given),
+            contact=_contact(given.get("BREAKEVEN_CONTACT")),
+            cache_folder=Path(given["BREAKEVEN_CACHE_DIR"]).expanduser()
+            if "BREAKEVEN_CACHE_DIR" in given
+            else default_cache_folder(),
             notify_url=_notify_url(given.get("BREAKEVEN_NOTIFY_URL")),
             notify_move_percent=_number(given, "BREAKEVEN_NOTIFY_MOVE_PERCENT", 20.0),
             retention_days=_days(given),
@@ -54,6 +67,13 @@ class Settings:
     def key_of(self, provider: str) -> Keys:
         """Return a provider's credentials; they are false where none are set."""
         return self.keys.get(provider, Keys())
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text that must not be shown: keys, and both parts of those that have two."""
+        keys = [key.secret for key in self.keys.values() if key.secret]
+        parts = [part for key in keys for part in key.split(":", 1) if len(part) >= MIN_SECRET]
+        return tuple(dict.fromkeys((*keys, *parts)))
 
     def base_url_of(self, provider: str) -> str | None:
         """Return the mirror or proxy that stands in for a provider's own address."""
@@ -65,6 +85,13 @@ def default_database_url() -> str:
     from platformdirs import user_data_path
 
     return f"sqlite:///{(user_data_path('breakeven', appauthor=False) / 'breakeven.db').as_posix()}"
+
+
+def default_cache_folder() -> Path:
+    """Return the folder of what can be fetched again."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("breakeven", appauthor=False)
 
 
 def _providers(given: Mapping[str, str], suffix: str) -> dict[str, str]:
@@ -101,7 +128,12 @@ def _base_urls(given: Mapping[str, str]) -> Mapping[str, str]:
 
 def _database_url(url: str) -> str:
     scheme, separator, _ = url.partition(":")
-    if separator and scheme in DATABASE_SCHEMES and "//" in url:
+    if separator and scheme in DATABASE_SCHEMES and "://" in url:
+        if scheme.startswith("sqlite"):
+            try:
+                sqlite_place(url)
+            except ValueError as error:
+                raise SettingsError(f"BREAKEVEN_DATABASE_URL: {error}") from error
         return url
     shown = f"{scheme}:..." if separator else repr(url)  # the rest may hold a password
     raise SettingsError(
@@ -117,6 +149,19 @@ def _notify_url(url: str | None) -> str | None:
             "mailto://user:password@host or https://host/path"
         )
     return url
+
+
+def _contact(text: str | None) -> str | None:
+    """Return a mail or web address that fits into a header."""
+    if text is None:
+        return None
+    is_address = re.fullmatch(r"[^@\s()]+@[^@\s()]+|https?://[^\s()]+", text) is not None
+    if not is_address or not text.isascii() or len(text) > MAX_CONTACT:
+        raise SettingsError(
+            f"BREAKEVEN_CONTACT: {text!r} is not an address; give one such as prices@example.com or "
+            "https://example.com/contact"
+        )
+    return text
 
 
 def _number(given: Mapping[str, str], name: str, default: float) -> float:

@@ -6,7 +6,7 @@ import hashlib
 import io
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
@@ -35,10 +35,11 @@ def snapshot_offers() -> list[Offer]:
     """
     Read the bundled collection, each row with its own date and source.
 
-    A row whose GPU name is ambiguous has no GPU and the reason; it is kept and never ranked.
+    A row whose GPU name is ambiguous has no GPU and the reason; one that is not what it says, or is too far
+    from the market, is quarantined with the reason. Both are kept and never ranked.
     """
     text = gzip.decompress(_packed()).decode()
-    return [_offer(row) for row in csv.DictReader(io.StringIO(text, newline=""))]
+    return [parse(row) for row in csv.DictReader(io.StringIO(text, newline=""))]
 
 
 def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
@@ -47,18 +48,35 @@ def superseded_at(offers: Sequence[Offer]) -> list[datetime | None]:
 
     Two rows speak of the same thing where provider, GPU, count, tier and region agree, however the instance
     is spelled. A row without a region holds everywhere: it replaces older rows of any region, and any newer
-    row replaces it. (DigitalOcean's 8x H100 at 23.92 of 2025 names `nyc1`, its 35.28 of 2026 no region.)
+    row replaces it. (DigitalOcean's 8x H100 at 23.92 of 2025 names `nyc1`, its 35.28 of 2026 no region.) What
+    is held back replaces only what is held back.
     """
-    dates: dict[tuple[object, ...], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+    days = _days([offer for offer in offers if not _is_held_back(offer)])
+    held_days = _days(offers)
+    return [_next((held_days if _is_held_back(o) else days)[_thing(o)][_place(o)], o.seen_at) for o in offers]
+
+
+def _is_held_back(offer: Offer) -> bool:
+    """Whether a row of a known GPU is kept out of every plan."""
+    return offer.gpu is not None and offer.verdict is not Verdict.VERIFIED
+
+
+def _days(offers: Sequence[Offer]) -> Mapping[tuple[object, ...], Mapping[str, Sequence[datetime]]]:
+    """Return the days on which a thing was seen in a place or everywhere; of everywhere, in any place."""
+    found: dict[tuple[object, ...], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
     for offer in offers:
-        dates[_thing(offer)][region_key(offer.provider, offer.region)].append(offer.seen_at)
-    for regions in dates.values():
-        anywhere = sorted({date for days in regions.values() for date in days})
-        everywhere = regions.pop("", [])
-        for region, days in regions.items():
-            regions[region] = sorted({*days, *everywhere})
-        regions[""] = anywhere
-    return [_next(dates[_thing(o)][region_key(o.provider, o.region)], o.seen_at) for o in offers]
+        found[_thing(offer)][_place(offer)].append(offer.seen_at)
+    for places in found.values():
+        anywhere = sorted({day for days in places.values() for day in days})
+        everywhere = places.pop("", [])
+        for place, days in places.items():
+            places[place] = sorted({*days, *everywhere})
+        places[""] = anywhere
+    return found
+
+
+def _place(offer: Offer) -> str:
+    return region_key(offer.provider, offer.region)
 
 
 def load(connection: "Connection") -> int:
@@ -93,11 +111,13 @@ def _thing(offer: Offer) -> tuple[object, ...]:
     return (offer.witness, offer.provider, *device, offer.gpu_count, offer.gpu_fraction, *terms)
 
 
-def _offer(row: dict[str, str]) -> Offer:
+def parse(row: Mapping[str, str]) -> Offer:
+    """Return one row of the collection as an offer."""
     usd = Decimal(row["usd_per_hour"])
     tier = Tier(row["tier"])
     gpu = row["gpu"] or None
     note = row["note"]
+    doubt = row["doubt"] if gpu else f"ambiguous GPU name {_label(row)!r}: {note}"
     return Offer(
         provider=row["provider"],
         witness=row["witness"] or None,
@@ -124,12 +144,12 @@ def _offer(row: dict[str, str]) -> Offer:
         source_url=row["source"],
         seen_at=datetime.fromisoformat(row["as_of"]).replace(tzinfo=UTC),
         raw=f"{usd} USD/h" + (f" ({note})" if gpu and note else ""),
-        verdict=Verdict.VERIFIED if gpu else Verdict.QUARANTINED,
-        reasons=() if gpu else (f"ambiguous GPU name {_label(row)!r}: {note}",),
+        verdict=Verdict.QUARANTINED if doubt else Verdict.VERIFIED,
+        reasons=(doubt,) if doubt else (),
     )
 
 
-def _label(row: dict[str, str]) -> str:
+def _label(row: Mapping[str, str]) -> str:
     memory = row["memory_gb_per_gpu"]
     return " ".join(part for part in (row["gpu_raw"], memory and f"{memory} GB", row["form"]) if part)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,13 +16,16 @@ from pricing.stored import FRESH, ProviderStatus
 
 # A year of nightly runs.
 RUNS_LOOKED_AT = 400
+# Last in time, not in the order of recording: saved answers may be replayed in any order.
 _LAST_RUNS = (
-    "SELECT r.provider, r.status, r.reason, r.problem_count, r.finished_at FROM provider_run r "
-    "WHERE r.id IN (SELECT max(l.id) FROM provider_run l {} GROUP BY l.provider)"
+    "SELECT provider, status, reason, problem_count, finished_at FROM ("
+    "SELECT r.*, row_number() OVER (PARTITION BY r.provider ORDER BY r.finished_at DESC, r.id DESC) AS place "
+    "FROM provider_run r {}) ranked WHERE place = 1"
 )
 _FAILURES = (
-    "SELECT r.provider, count(*) AS number FROM provider_run r WHERE r.status = 'failed' AND r.id > coalesce("
-    "(SELECT max(g.id) FROM provider_run g WHERE g.provider = r.provider AND g.status = 'ok'), 0) "
+    "SELECT r.provider, count(*) AS number FROM provider_run r WHERE r.status = 'failed' AND NOT EXISTS ("
+    "SELECT 1 FROM provider_run g WHERE g.provider = r.provider AND g.status = 'ok' "
+    "AND (g.finished_at > r.finished_at OR (g.finished_at = r.finished_at AND g.id > r.id))) "
     "GROUP BY r.provider"
 )
 
@@ -30,7 +33,7 @@ _FAILURES = (
 def statuses(connection: Connection, now: datetime) -> list[ProviderStatus]:
     """Return where each provider's and witness's prices stand, by name."""
     last = {row.provider: row for row in fetch(connection, _LAST_RUNS.format(""))}
-    good = {row.provider: row for row in fetch(connection, _LAST_RUNS.format("WHERE l.status = 'ok'"))}
+    good = {row.provider: row for row in fetch(connection, _LAST_RUNS.format("WHERE r.status = 'ok'"))}
     failures = {row.provider: int(row.number) for row in fetch(connection, _FAILURES)}
     counts, newest = _market(connection, now)
     return [
@@ -48,19 +51,45 @@ def unchanged_since(connection: Connection, provider: str, digests: Mapping[str,
         provider: Whose pages.
         digests: SHA-256 of each page, by its key.
     """
-    where = Where().add("provider = :provider AND status = 'ok' AND source = 'refresh'", provider=provider)
-    sql = (
-        f"SELECT finished_at, page_digests FROM provider_run {where} ORDER BY id DESC LIMIT {RUNS_LOOKED_AT}"
-    )
     since: dict[str, datetime] = {}
     same = dict(digests)
-    for row in fetch(connection, sql, where):
+    for row in _good_runs(connection, provider):
         then = json.loads(row.page_digests or "{}")
         same = {page: digest for page, digest in same.items() if then.get(page) == digest}
         if not same:
             break
         since |= dict.fromkeys(same, utc(row.finished_at))
     return since
+
+
+def replaced_pages(connection: Connection, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+    """
+    Return for each page when it was last found with these bytes before others were found.
+
+    Args:
+        connection: In a transaction.
+        provider: Whose pages.
+        digests: SHA-256 of each page, by its key.
+    """
+    found: dict[str, datetime] = {}
+    replaced: set[str] = set()
+    for row in _good_runs(connection, provider):
+        then = json.loads(row.page_digests or "{}")
+        for page in digests.keys() & then.keys() - found.keys():
+            if then[page] != digests[page]:
+                replaced.add(page)
+            elif page in replaced:
+                found[page] = utc(row.finished_at)
+    return found
+
+
+def _good_runs(connection: Connection, provider: str) -> Sequence[Row[Any]]:
+    """Return the last successful refreshes of a provider, the newest first."""
+    where = Where().add("provider = :provider AND status = 'ok' AND source = 'refresh'", provider=provider)
+    sql = (
+        f"SELECT finished_at, page_digests FROM provider_run {where} ORDER BY id DESC LIMIT {RUNS_LOOKED_AT}"
+    )
+    return fetch(connection, sql, where)
 
 
 def _market(
@@ -71,14 +100,14 @@ def _market(
     where.values["fresh_since"] = now - FRESH
     sql = (
         "SELECT s.collector, p.origin, p.verdict, p.last_seen_at >= :fresh_since AS is_fresh, "
-        "count(*) AS number, max(p.last_seen_at) AS last_seen_at "
-        f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4"
+        "s.gpu IS NULL AS is_nameless, count(*) AS number, max(p.last_seen_at) AS last_seen_at "
+        f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4, 5"
     )
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     newest: dict[str, dict[str, datetime]] = defaultdict(dict)
     for row in fetch(connection, sql, where):
         state = row.verdict
-        if row.origin == Origin.SNAPSHOT:
+        if row.origin == Origin.SNAPSHOT and (row.verdict == Verdict.VERIFIED or row.is_nameless):
             state = "snapshot"
         elif row.verdict == Verdict.VERIFIED and not row.is_fresh:
             state = "stale"

@@ -1,10 +1,10 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date, datetime, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, text
@@ -15,11 +15,13 @@ from pricing.engines import TIMEOUT_S, Target, find_target, reading_engine, stor
 from pricing.errors import StoreError
 from pricing.memory import KnownPrice, ProviderResult
 from pricing.queries import Where
-from pricing.statuses import statuses, unchanged_since
+from pricing.statuses import replaced_pages, statuses, unchanged_since
 from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
     from planner.purchases import PricePoint
+    from pricing.currencies import Rates
+    from pricing.ecb import DayRates
     from pricing.moves import Move
     from pricing.owned import ImportReport, OwnFile
     from pricing.reviewing import Decision, Review
@@ -45,6 +47,11 @@ class Store:
         self._target = target
         self._timeout_s = timeout_s
         self._memory = memory
+        # A database in memory is one connection: threads take turns on it, and none closes it under another.
+        # One in a file has a connection for each use, one on a server a pool of them.
+        self._turn: AbstractContextManager[object] = nullcontext() if memory is None else threading.RLock()
+        self._making = threading.Lock()
+        self._engines: dict[Callable[[Target, float], Engine], Engine] = {}
 
     @classmethod
     def open(cls, url: str, *, timeout_s: float = TIMEOUT_S) -> Self:
@@ -67,12 +74,13 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
-        for name in ("_reader", "_writer"):
-            engine = self.__dict__.pop(name, None)
-            if engine is not None:
+        with self._making:
+            for engine in self._engines.values():
                 engine.dispose()
+            self._engines.clear()
         if self._memory is not None:
-            self._memory.dispose()
+            with self._turn:
+                self._memory.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -157,17 +165,18 @@ class Store:
         """
         Return the market: verified prices of own runs and bundled ones, also those that are never ranked.
 
-        What waits in quarantine or was rejected is in `rejected`.
+        What waits in quarantine or was rejected is in `rejected`. Bundled prices whose GPU has an ambiguous
+        name are here, as what nobody can rank.
         """
         where = Where().at(queries.moment_of(as_of)).region(region)
-        where.add("(p.verdict = 'verified' OR p.origin = 'snapshot')")
+        where.add("(p.verdict = 'verified' OR (p.origin = 'snapshot' AND s.gpu IS NULL))")
         where.one_of("s.provider", provider).one_of("s.gpu", gpu).one_of("s.tier", tier)
         with self._reading() as connection:
             return queries.offers(connection, where, limit=limit, series_first=limit is not None)
 
     def rejected(self, provider: Names = None, limit: int | None = None) -> list[StoredOffer]:
-        """Return what own runs brought and verification holds back, newest first, with the reasons."""
-        where = Where().at(None).add("p.verdict <> 'verified' AND p.origin = 'refresh'")
+        """Return what verification holds back, of own runs and bundled, newest first, with the reasons."""
+        where = Where().at(None).add(f"p.verdict <> 'verified' AND {queries.REVIEWED}")
         where.one_of("s.provider", provider)
         with self._reading() as connection:
             order = "ORDER BY p.last_seen_at DESC, p.id DESC"
@@ -215,6 +224,11 @@ class Store:
         """Return for each page since when every successful refresh found it with this SHA-256."""
         with self._reading() as connection:
             return unchanged_since(connection, provider, digests)
+
+    def replaced_pages(self, provider: str, digests: Mapping[str, str]) -> dict[str, datetime]:
+        """Return when each page that has been replaced since was last found with this SHA-256."""
+        with self._reading() as connection:
+            return replaced_pages(connection, provider, digests)
 
     def record(self, result: ProviderResult) -> "RecordReport":
         """
@@ -275,6 +289,20 @@ class Store:
         with self._reading() as connection:
             return quotes(connection)
 
+    def exchange_rates(self, day: date | None = None) -> "Rates":
+        """Return the newest rate of each currency, fetched or bundled, or as they stood on a day."""
+        from pricing.currencies import rates_of
+
+        with self._reading() as connection:
+            return rates_of(connection, day)
+
+    def keep_exchange_rates(self, brought: "DayRates", now: datetime) -> int:
+        """Keep the rates of a day; return how many were new."""
+        from pricing import exchange
+
+        with self._writing() as connection:
+            return exchange.keep(connection, brought, now)
+
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
         """Keep something about the work of this database under a name; readers' copies stay good."""
         from pricing.rows import set_value
@@ -296,7 +324,11 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with store_errors(self._target, self._timeout_s), self._reader.begin() as connection:
+        with (
+            self._turn,
+            store_errors(self._target, self._timeout_s),
+            self._engine(reading_engine).begin() as connection,
+        ):
             yield connection
 
     @contextmanager
@@ -305,18 +337,23 @@ class Store:
             raise StoreError(
                 f"database {self.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
             )
-        with store_errors(self._target, self._timeout_s), self._writer.begin() as connection:
+        with (
+            self._turn,
+            store_errors(self._target, self._timeout_s),
+            self._engine(writing_engine).begin() as connection,
+        ):
             if not self._target.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
             yield connection
 
-    @cached_property
-    def _reader(self) -> Engine:
-        return self._memory or reading_engine(self._target, self._timeout_s)
-
-    @cached_property
-    def _writer(self) -> Engine:
-        return self._memory or writing_engine(self._target, self._timeout_s)
+    def _engine(self, make: Callable[[Target, float], Engine]) -> Engine:
+        """Return the engine for reading or writing, made once also where several threads ask for it first."""
+        if self._memory is not None:
+            return self._memory
+        with self._making:
+            if make not in self._engines:
+                self._engines[make] = make(self._target, self._timeout_s)
+            return self._engines[make]
 
 
 def _selection(

@@ -4,21 +4,23 @@ Whether a price can be believed: the rules of `pricing.rules` over all offers of
 Pure: the same code runs in production, in tests and in benchmarks.
 """
 
+import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 from planner.rates import Tier
+from pricing.case import Book, Case, Confirmation, book_key, instance_key, machine_key, name_key, told_key
 from pricing.market import Market, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
+from pricing.pairing import Together, is_price
 from pricing.provider import ProviderClass
-from pricing.recall import Memory, is_same
-from pricing.regions import region_key
-from pricing.rules import LATELY, RULES, Case, Rule, instance_key, is_plausible, machine_key, told_key
+from pricing.recall import Memory
+from pricing.rules import RULES, Rule, is_first_sight, is_plausible, why_implausible
 
-__all__ = ["RULES", "Rule", "is_plausible", "verify"]
+__all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 
 
 def verify(
@@ -28,13 +30,13 @@ def verify(
     kinds: Mapping[str, ProviderClass],
     market: Market | None = None,
     usd_per_unit: Mapping[str, float] | None = None,
+    old_page: str | None = None,
 ) -> list[Offer]:
     """
     Return the offers of one run with their verdicts, in the same order.
 
     The verdict is the worst of all rules that an offer fails. A rule does not count where the very same price
-    was verified before, or, if it only asks for confirmation, where the price was seen in an earlier
-    independent run or a witness agrees.
+    was verified before, where the price has the confirmation that the rule asks for, or a person accepted it.
 
     Args:
         offers: All of one provider's run: they are compared with each other too.
@@ -42,6 +44,7 @@ def verify(
         kinds: Class of each provider.
         market: Levels of all providers' prices; made of `known` where it is left out.
         usd_per_unit: Exchange rates by currency, to notice a price in the wrong one.
+        old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     market = Market(known, kinds) if market is None else market
     groups: dict[tuple[str, str | None], list[Offer]] = defaultdict(list)
@@ -49,38 +52,40 @@ def verify(
         groups[offer.provider, offer.witness].append(offer)
     judged: dict[int, Offer] = {}
     for (provider, witness), group in groups.items():
-        case = _case(provider, group, known, kinds, market, usd_per_unit or {})
+        case = _case(provider, group, known, kinds, market, usd_per_unit or {}, old_page)
         rules = RULES if witness is None else [rule for rule in RULES if rule.name in _WITNESS_RULES]
         judged.update((id(offer), _judge(offer, case, rules)) for offer in group)
     return [judged[id(offer)] for offer in offers]
 
 
 # Witnesses are never ranked; they need to be read right, not to be confirmed.
-_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "named-twice"})
+_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "any-class", "named-twice"})
 
 
 def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
-    is_own_price: bool | None = None
-    is_confirmed: bool | None = None
     reasons: list[str] = []
     verdict = Verdict.VERIFIED
     for rule in rules:
         reason = rule.check(offer, case)
-        if reason is None:
+        if reason is None or _makes_up(rule, offer, case):
             continue
-        if rule.yields_to_own_price:
-            is_own_price = case.is_own_price(offer) if is_own_price is None else is_own_price
-            if is_own_price:
-                continue
-        if rule.is_confirmable:
-            is_confirmed = case.is_confirmed(offer) if is_confirmed is None else is_confirmed
-            if is_confirmed:
-                continue
         reasons.append(reason)
         verdict = rule.verdict
         if rule.is_final:
             break
     return replace(offer, verdict=verdict, reasons=tuple(reasons))
+
+
+def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:
+    """Whether what is known of a price makes up for the rule that it fails."""
+    if rule.confirmation is Confirmation.NOTHING:
+        return False
+    if case.is_accepted(offer) or (rule.yields_to_own_price and case.is_own_price(offer)):
+        return True
+    if rule.confirmation is Confirmation.PERSON:
+        return False
+    confirmed = case.confirmed(offer)
+    return confirmed is not None and confirmed <= rule.confirmation
 
 
 def _case(
@@ -90,6 +95,7 @@ def _case(
     kinds: Mapping[str, ProviderClass],
     market: Market,
     usd_per_unit: Mapping[str, float],
+    old_page: str | None,
 ) -> Case:
     """Gather what is known and what the offers of a run say about each other."""
     memory = Memory(
@@ -100,22 +106,25 @@ def _case(
     )
     witnesses: dict[tuple[object, ...], list[KnownPrice]] = defaultdict(list)
     for price in known:
-        if price.witness is not None and price.provider == provider and price.usd_per_hour > 0:
+        if price.witness is not None and price.provider == provider and price.verdict is Verdict.VERIFIED:
             witnesses[told_key(price)].append(price)
     sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)
     beside: dict[tuple[object, ...], dict[Tier, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     prices: dict[str, set[Decimal]] = defaultdict(set)
-    counts: dict[str, set[int]] = defaultdict(set)
+    counts: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    books: dict[tuple[object, ...], list[float]] = defaultdict(list)
     for offer in offers:
-        if offer.gpu is None or not offer.usd_per_hour.is_finite() or offer.usd_per_hour <= 0:
+        if offer.gpu is None or not is_price(offer):
             continue
         prices[offer.id].add(offer.usd_per_hour)
         beside[instance_key(offer)][offer.tier].append(offer.usd_per_hour)
-        counts[offer.instance_type].add(offer.gpu_count)
+        counts[name_key(offer)].add(offer.gpu_count)
         if offer.gpu_fraction is None:
             each = usd_per_whole_gpu(offer)
+            books[book_key(offer)].append(each)
             low, high = sizes[machine_key(offer)].get(offer.gpu_count, (each, each))
             sizes[machine_key(offer)][offer.gpu_count] = (min(low, each), max(high, each))
+    together = Together(offers, memory)
     return Case(
         kind=kinds.get(provider, ProviderClass.NEOCLOUD),
         memory=memory,
@@ -126,37 +135,10 @@ def _case(
         beside=beside,
         counts=counts,
         twice={key: found for key, found in prices.items() if len(found) > 1},
-        exchanged=_exchanged(offers, memory),
+        exchanged=together.mispaired(),
+        returned=together.returned(),
+        moved=together.moved_at_once(),
+        scaled=together.by_one_factor(),
+        old_page=old_page,
+        books={key: Book(statistics.median(asks), len(asks)) for key, asks in books.items()},
     )
-
-
-def _exchanged(offers: Iterable[Offer], memory: Memory) -> frozenset[int]:
-    """
-    Return the id() of offers that took over the price that another changed offer had lately.
-
-    One alone may be chance; two, and a third of all that changed, are names and prices out of step.
-    """
-    changed: list[tuple[Offer, float]] = []
-    for offer in offers:
-        is_price = offer.gpu is not None and offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
-        known = memory.nearest(offer) if is_price else None
-        if known is None or known.level not in {1, 3} or known.seen_at < offer.seen_at - LATELY:
-            continue
-        if not is_same(offer.usd_per_hour, known.usd_per_hour):
-            changed.append((offer, known.usd_per_hour))
-    before: dict[int, set[tuple[object, ...]]] = defaultdict(set)
-    for offer, price in changed:
-        before[round(price * 1e6)].add(_product(offer))
-    found = [
-        id(offer)
-        for offer, _ in changed
-        if before.get(round(float(offer.usd_per_hour) * 1e6), set()) - {_product(offer)}
-    ]
-    is_pattern = len(found) >= 2 and len(found) * 3 >= len(changed)
-    return frozenset(found) if is_pattern else frozenset()
-
-
-def _product(offer: Offer) -> tuple[object, ...]:
-    """Return what is sold and where."""
-    place = region_key(offer.provider, offer.region)
-    return (offer.gpu, offer.gpu_count, offer.gpu_fraction, offer.tier, place)

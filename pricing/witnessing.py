@@ -12,7 +12,7 @@ _INSTANCES = {
     "lambda": r"gpu_\d+x_\w+",
     "oci": r"(?:VM|BM)\.\S+",
 }
-# Names of clouds in catalogues that are not ours. Source: docs/interface.md, "Provider keys".
+# Names of clouds in catalogues that are not ours. Source: docs/providers.md, "What is read".
 _KEYS = {
     "amazon": "aws",
     "datacrunch": "verda",

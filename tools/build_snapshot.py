@@ -5,6 +5,8 @@ Build `pricing/data/snapshot.csv.gz` from the collected price table and its GPU 
 
 FOLDER holds `offers_snapshot.csv` and `snapshot_gpu_map.csv`. The result has one row for each row of the
 table in our form: canonical GPU names, slices with count 1 and a fraction, our provider keys, exact decimals.
+A row that is not what its source says, or is too far from the market of all rows, has its `doubt`: it is kept
+as history and never ranked.
 """
 
 import csv
@@ -12,8 +14,16 @@ import gzip
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from planner.rates import Tier
+from pricing.market import Market
+from pricing.memory import Origin, remembered
+from pricing.provider import ProviderClass
+from pricing.registry import kinds
+from pricing.snapshot import parse
+from pricing.verify import why_implausible
 
 COLUMNS = (
     "provider",
@@ -35,6 +45,7 @@ COLUMNS = (
     "gpu_only",
     "source",
     "note",
+    "doubt",
 )
 PROVIDERS = {"vast.ai": "vastai"}
 BILLING = {"per_hour": "hourly"}
@@ -62,6 +73,12 @@ SIZING_PAGE = (
     ),
 )
 
+# Vultr's marketing page states "from" prices of its hosts of eight: a third below the on-demand price of its
+# own interface (8x H100 15.92 beside 23.92), for a commitment whose length the table does not tell.
+# Source: tardellirs/gpu-pricing, pricing.md, "bundle 8x" and "starting at"; Vultr's plans-metal.
+COMMITTED = {"HGX H100 8x", "HGX B200 8x", "MI300X 8x", "MI325X 8x", "MI355X 8x"}
+COMMITMENT_UNKNOWN = "a 'from' price of the marketing page, for a commitment of unknown length"
+
 Row = Mapping[str, str]
 
 
@@ -83,6 +100,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
     elif count % 1:
         raise ValueError(f"{row['instance_type']}: {row['gpu_count']} GPUs are neither whole nor one slice")
     provider, instance_type, witness = row["provider"], row["instance_type"], ""
+    is_committed = provider == "vultr" and instance_type in COMMITTED
     if provider in WITNESSES:
         witness = provider
         provider, instance_type = instance_type.split(":", 1)
@@ -98,7 +116,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
         "memory_gb_per_gpu": number(row["gpu_memory_gb"]),
         "form": row["interconnect_or_form"],
         "region": row["region"],
-        "tier": row["tier"],
+        "tier": str(Tier.RESERVED_OTHER) if is_committed else row["tier"],
         "usd_per_hour": row["price_usd_per_hour"],
         "billing": BILLING.get(row["billing_granularity"], row["billing_granularity"]),
         "vcpus": number(row["vcpus"]),
@@ -106,6 +124,7 @@ def convert(row: Row, gpu_map: Mapping[tuple[str, str, str], Row]) -> Row:
         "gpu_only": "1" if GPU_ONLY.search(row["instance_type"]) else "",
         "source": row["source_url_or_repo_path"],
         "note": "" if gpu else re.split(r"; |\. ", device["note"])[0],  # the reason, without the guess
+        "doubt": COMMITMENT_UNKNOWN if is_committed else "",
     }
 
 
@@ -119,16 +138,38 @@ def sizing_page() -> Iterator[Row]:
         yield row
 
 
+def doubts(rows: Sequence[Row]) -> list[str]:
+    """
+    Return for each row why it cannot be leant on, blank where it can.
+
+    What is found too far from the market leaves the market too, until nothing further is found.
+    """
+    found = [row["doubt"] for row in rows]
+    classes: Mapping[str, ProviderClass] = kinds()
+    while True:
+        offers = [parse(dict(row, doubt=doubt)) for row, doubt in zip(rows, found, strict=True)]
+        market = Market([remembered(offer, Origin.SNAPSHOT) for offer in offers], classes)
+        new = {
+            place: why
+            for place, offer in enumerate(offers)
+            if not found[place] and offer.is_rankable and (why := why_implausible(offer, market, classes))
+        }
+        if not new:
+            return found
+        for place, why in new.items():
+            found[place] = why
+
+
 def build(folder: Path) -> bytes:
     """Return the table in our form, as CSV."""
     with (folder / "snapshot_gpu_map.csv").open(encoding="utf-8", newline="") as file:
         gpu_map = {(row["gpu_model"], row["gpu_memory_gb"], row["form"]): row for row in csv.DictReader(file)}
     with (folder / "offers_snapshot.csv").open(encoding="utf-8", newline="") as file:
-        rows: Iterable[Row] = [*(convert(row, gpu_map) for row in csv.DictReader(file)), *sizing_page()]
+        rows = [*(convert(row, gpu_map) for row in csv.DictReader(file)), *sizing_page()]
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(dict(row, doubt=doubt) for row, doubt in zip(rows, doubts(rows), strict=True))
     return out.getvalue().encode()
 
 

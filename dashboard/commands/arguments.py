@@ -1,9 +1,10 @@
 """Arguments that several commands share: numbers read strictly, the workload, the terms of a plan."""
 
 import argparse
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
-from dashboard.commands.base import Parser
+from dashboard.commands.base import Parser, UsageError
 from planner.errors import InvalidScenario
 from planner.numbers import parse_count, parse_number
 
@@ -34,6 +35,7 @@ TERMS_OPTIONS = (
     "tokens_per_month",
     "requests_per_s",
     "peak_factor",
+    "load_profile",
     "max_ttft_ms",
     "max_tpot_ms",
     "min_tokens_per_s_per_user",
@@ -62,6 +64,17 @@ def count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed; give {error.allowed}") from error
 
 
+def refuse_future(day: date | None, option: str, now: datetime) -> None:
+    """
+    Refuse a day that has not begun anywhere on earth.
+
+    Raises:
+        UsageError: if it is in the future.
+    """
+    if day is not None and day > (now + timedelta(hours=14)).date():
+        raise UsageError(f"{option}: {day} is in the future, and prices are known up to today; leave it out")
+
+
 def readable_file(text: str) -> Path:
     """Read the name of a file that is there."""
     path = Path(text)
@@ -69,6 +82,30 @@ def readable_file(text: str) -> Path:
         what = "a folder" if path.is_dir() else "not there"
         raise argparse.ArgumentTypeError(f"the file {text!r} is {what}")
     return path
+
+
+def add_model(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
+    """Add MODEL, and what a person may state about one that is in a file."""
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?" if is_optional else None,
+        help="id or alias (`breakeven models`), config.json, folder, .gguf file, or hf:owner/name",
+    )
+    add = parser.add_argument_group("a model in a file").add_argument
+    add(
+        "--params",
+        metavar="N",
+        default=argparse.SUPPRESS,
+        help="its parameters, where they are known better than counted: 32b, 35b-a3b",
+    )
+    add(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=argparse.SUPPRESS,
+        help="a field that its configuration lacks; may be repeated",
+    )
 
 
 def workload_parent() -> Parser:
@@ -90,7 +127,7 @@ def workload_parent() -> Parser:
     add(
         "--method",
         choices=("calibrated", "simple"),
-        help="estimate (calibrated); simple is the sizing page's arithmetic",
+        help="estimate (calibrated); simple is a public sizing page's arithmetic",
     )
     add("--offload", metavar="F", type=number, help="fraction of the weights in system RAM (0)")
     add("--host-gb-per-s", metavar="X", type=number, help="bandwidth of that RAM as the GPU sees it")
@@ -120,6 +157,11 @@ def terms_parent() -> Parser:
     use("--tokens-per-month", metavar="N", type=number, help="demand: output tokens a month")
     use("--requests-per-s", metavar="X", type=number, help="demand: mean requests a second")
     use("--peak-factor", metavar="X", type=number, help="peak over mean demand")
+    use(
+        "--load-profile",
+        metavar="PROFILE",
+        help="the day's load by spans of hours, 8-18=1,18-23=0.3, or 24 numbers; in place of --peak-factor",
+    )
     use("--max-ttft-ms", metavar="X", type=number, help="limit of the time to the first token")
     use("--max-tpot-ms", metavar="X", type=number, help="limit of the time between tokens")
     use(

@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,13 +50,31 @@ class Output:
             raise ValueError("every document carries its schema")
 
 
+_NEGATIVE = re.compile(r"-(?:\d|\.\d|inf|nan)", re.IGNORECASE)
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help whose commands and options stand beside their explanations, longer names too."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        super().__init__(prog, **{"max_help_position": 30, **settings})
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Make room for a list of commands, which stands two columns further in than argparse reckons."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line and name close matches."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", HelpText)
         settings.setdefault("allow_abbrev", False)
         super().__init__(**settings)
+        # What begins so is a value; argparse itself takes -1e5 and -inf for options.
+        self._negative_number_matcher = _NEGATIVE
 
     def error(self, message: str) -> NoReturn:
         """Refuse with one line, in place of argparse's usage text and exit."""

@@ -2,10 +2,14 @@
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
 from dashboard.commands.base import Commands, Context, Output
+
+if TYPE_CHECKING:
+    from pricing.settings import Settings
 
 
 def register(commands: Commands) -> None:
@@ -136,6 +140,8 @@ def list_quants(arguments: argparse.Namespace, context: Context) -> Output:
 def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
     """List every provider: whether a refresh asks it, and whether a key is needed and set."""
     del arguments
+    from dashboard.hub import HOST
+    from pricing.ecb import BANK
     from pricing.registry import provider_infos, providers
     from pricing.settings import Settings
 
@@ -157,6 +163,20 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
                 "home": info.home,
             }
         )
+    documents.append(
+        {
+            "name": BANK.name,
+            "title": BANK.title,
+            "kind": "exchange rates",
+            "is_refreshed": True,
+            "needs_key": False,
+            "key_variable": None,
+            "key_is_set": False,
+            "key_help": None,
+            "sources": list(BANK.pages.values()),
+            "home": None,
+        }
+    )
     headers = ("provider", "title", "kind", "prices", "key", "asks")
     rows = [
         (
@@ -169,7 +189,31 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
         )
         for row in documents
     ]
-    return _listing("providers", documents, lambda: tables.table(headers, rows, left=range(6)))
+    on_request = _hub(settings)
+    output = _listing(
+        "providers",
+        documents,
+        lambda: tables.paragraphs(
+            tables.table(headers, rows, left=range(6)),
+            f"Asked only where a MODEL is named hf:owner/name, never by a refresh: {HOST} "
+            "(configuration, index and tensor headers of that model; from the file hosts that it names).",
+        ),
+    )
+    return replace(output, document={**output.document, "on_request": [on_request]})
+
+
+def _hub(settings: "Settings") -> Mapping[str, Any]:
+    """Return the one host that is no price source, and is asked for files of models."""
+    from dashboard.hub import HOST, NAME
+
+    return {
+        "name": NAME,
+        "title": "Hugging Face hub",
+        "when": "a MODEL is named hf:owner/name",
+        "key_variable": f"BREAKEVEN_{NAME.upper()}_API_KEY",
+        "key_is_set": bool(settings.key_of(NAME)),
+        "sources": [HOST],
+    }
 
 
 def _key_state(row: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dashboard import tables
 from dashboard.commands.arguments import count
 from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
+from planner.fields import YEARS
 
 if TYPE_CHECKING:
     from pricing.replay import Replay
@@ -55,18 +56,16 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     from pricing.runs import run
     from pricing.settings import Settings
 
+    if arguments.wait < 0:
+        raise UsageError(f"--wait: {arguments.wait} is not allowed; give 0 or more seconds")
     settings = Settings.from_environ(context.environ)
     names = source_names(arguments.providers)
-    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
 
     def progress(report: "ProviderReport") -> None:
         if context.is_terminal:
             context.tell(f"{report.title}: {_outcome(report)}")
 
-    with (
-        open_store(context) as store,
-        Client(base_urls=settings.base_urls, secrets=secrets) as client,
-    ):
+    with open_store(context) as store, Client.of(settings) as client:
         if store.is_read_only:
             raise NothingDone(
                 f"database {store.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
@@ -114,6 +113,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
         text=lambda: tables.paragraphs(
             tables.table(headers, rows, left=(0, 1)),
             "\n".join(why),
+            report.exchange.line if report.exchange else "",
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
         warnings=_failures(report),
@@ -146,7 +146,8 @@ def replay_files(arguments: argparse.Namespace, context: Context) -> Output:
             ],
         },
         text=lambda: _text(found, is_dry_run=arguments.dry_run),
-        warnings=found.notes,
+        warnings=(*found.notes, *([found.reason] if found.reason else ())),
+        exit_code=1 if found.reason else 0,
     )
 
 
@@ -211,6 +212,8 @@ def _moment(text: str | None, now: datetime) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"--seen-at: {text!r} is not a time such as 2026-11-30T06:00:00Z") from None
+    if moment.year < YEARS[0]:
+        raise UsageError(f"--seen-at: {text!r} is before {YEARS[0]}; give when the responses were received")
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     if moment > now:
         raise UsageError(f"--seen-at: {text!r} is in the future; give when the responses were received")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard import tables
-from dashboard.commands.arguments import count
-from dashboard.commands.base import Commands, Context, Output, UsageError
+from dashboard.commands.arguments import add_model, count
+from dashboard.commands.base import Commands, Context, Output
 
 MACHINES_SHOWN = 3
 
@@ -19,7 +19,7 @@ def register(commands: Commands) -> None:
         help="memory of QLoRA, LoRA and full fine-tuning, and the machines that hold it",
         example="breakeven finetune qwen3.5-35b-a3b --sequence-tokens 4096 --rank 32",
     )
-    parser.add_argument("model", metavar="MODEL", help="id or alias (`breakeven models`)")
+    add_model(parser)
     add = parser.add_argument
     add(
         "--sequence-tokens", metavar="N", type=count, default=2048, help="tokens of a training example (2048)"
@@ -39,19 +39,17 @@ def register(commands: Commands) -> None:
     add(
         "--method",
         choices=("calibrated", "simple"),
-        help="show only this estimate; simple is the sizing page's arithmetic",
+        help="show only this estimate; simple is a public sizing page's arithmetic",
     )
 
 
 def finetune(arguments: argparse.Namespace, context: Context) -> Output:
     """Estimate what training takes."""
     del context
-    from dashboard.commands.inputs import model_named
+    from dashboard.commands.inputs import model_named, stated_in
     from planner import finetune as tuning
 
-    if arguments.gpus < 1:
-        raise UsageError(f"--gpus: {arguments.gpus} is not allowed; give 1 or more")
-    model = model_named(arguments.model).model
+    model = model_named(arguments.model, stated_in(vars(arguments))).model
     training = tuning.Training(
         sequence_tokens=arguments.sequence_tokens,
         batch=arguments.batch,

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.commands.base import UsageError, one_line
+from dashboard.commands.files import read_text
+from dashboard.modelfiles import Stated, is_file_name, open_model
+from planner.errors import UnknownName
 from planner.measured import Measurement, measurement_of, read_measurement
-from planner.models import Model, ModelMatch, find_model
+from planner.models import Model, find_model
+from planner.notes import model_context
 from planner.quants import QuantFormat, find_quant
 from planner.scenario import DEFAULT_QUANT, Scenario
-from planner.workload import Machine, Workload
+from planner.workload import Engine, Machine, Workload
 
-NOT_YET = "a catalogue id or alias is understood (`breakeven models`), no file and no address"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +31,7 @@ class Asked:
     model: Model
     quant: QuantFormat
     machine: Machine | None  # where a GPU is named
+    is_file: bool = False  # whether the model was read from its own files
     measured: Measurement | None = None  # a decode speed measured elsewhere, of one machine
     warnings: tuple[str, ...] = field(default=())
 
@@ -33,6 +39,17 @@ class Asked:
     def workload(self) -> Workload:
         """What is asked of one replica."""
         return self.scenario.workload(self.model, self.quant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A model, and what its name or its files imply."""
+
+    model: Model
+    quant: str | None  # format of the catalogue in which this copy holds its weights
+    matched: str  # as the catalogue writes it, or the file as given
+    is_file: bool = False
+    is_gguf: bool = False
 
 
 def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
@@ -46,12 +63,15 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     options = {**defaults, **_from_file(arguments), **_given(arguments)}
     if "model" not in options:
         raise UsageError(f"give a MODEL (see `{arguments.parser.prog} -h`; `breakeven models` lists them)")
-    match = model_named(str(options["model"]))
+    found = model_named(str(options["model"]), stated_in(options))
     warnings = []
-    if match.quant is not None and "quant" not in options:
-        options["quant"] = match.quant
-        warnings.append(f"{match.matched} is a copy in {match.quant}: --quant {match.quant} is taken")
-    options["model"] = match.model.id
+    if found.quant is not None and "quant" not in options:
+        options["quant"] = found.quant
+        kind = "holds its weights" if found.is_file else "is a copy"
+        warnings.append(f"{found.matched} {kind} in {found.quant}: --quant {found.quant} is taken")
+    if found.is_gguf:
+        options.setdefault("engine", Engine.LLAMA_CPP)
+    options["model"] = found.matched if found.is_file else found.model.id
     if options.get("provider"):
         options["provider"] = _provider_keys(options["provider"])
     quant = find_quant(str(options.get("quant", DEFAULT_QUANT)))
@@ -62,20 +82,63 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         scenario = replace(scenario, gpu=machine.gpu.name)
     return Asked(
         scenario=scenario,
-        model=match.model,
+        model=found.model,
         quant=quant,
         machine=machine,
+        is_file=found.is_file,
         measured=_measured(scenario, warnings),
-        warnings=(*warnings, *scenario.warnings),
+        warnings=(*warnings, *scenario.warnings, *_context_warning(scenario, found.model)),
     )
 
 
-def model_named(name: str) -> ModelMatch:
-    """Return the model of this name; say so where a file or an address was meant."""
-    looks_like_a_file = name.endswith((".json", ".gguf")) or Path(name).exists()
-    if name.startswith("hf:") or looks_like_a_file:
-        raise UsageError(f"MODEL: {name!r}: {NOT_YET}")
-    return find_model(name)
+def stated_in(options: Mapping[str, Any]) -> Stated:
+    """Return what the options `--params` and `--fact` say of a model in a file."""
+    facts = options.get("fact") or ()
+    params = options.get("params")
+    return Stated.parse(None if params is None else str(params), [facts] if isinstance(facts, str) else facts)
+
+
+def model_named(name: str, stated: Stated | None = None) -> Found:
+    """
+    Return the model of this name: of the catalogue, else of a file, a folder or the hub.
+
+    Raises:
+        UsageError: if something is stated of a model of the catalogue.
+        UnknownName: if it is neither a name nor a file.
+        PlannerError, PricingError: if a file cannot be read or fetched.
+    """
+    stated = stated or Stated()
+    if not is_file_name(name):
+        try:
+            match = find_model(name)
+        except UnknownName as error:
+            if not _exists(name):
+                if not _REPOSITORY.fullmatch(name):
+                    raise
+                raise UsageError(f"{error}; hf:{name} asks the Hugging Face hub") from error
+        else:
+            if stated != Stated():
+                what = f"{name} is in the catalogue, which knows its parameters and layers"
+                raise UsageError(f"--params, --fact: {what}; both are for a model in a file")
+            return Found(model=match.model, quant=match.quant, matched=match.matched)
+    reading = open_model(name, stated)
+    return Found(
+        model=reading.model, quant=reading.quant, matched=name, is_file=True, is_gguf=reading.is_gguf
+    )
+
+
+def _context_warning(scenario: Scenario, model: Model) -> list[str]:
+    limit = model_context(model)
+    if limit is None or scenario.context <= limit:
+        return []
+    return [f"context: {scenario.context:,} tokens are above the model's maximum of {limit:,}"]
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for a file name
+        return False
 
 
 def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
@@ -104,9 +167,10 @@ def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:
     text = read_text(scenario.sizing, "--sizing")
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({one_line(str(error))})") from error
-    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else one_line(str(error))
+        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({why})") from error
+    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
     if remark is not None:
         warnings.append(f"--sizing: {remark}")
     return measured
@@ -119,7 +183,7 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
         value = getattr(arguments, name, None)
         if value is None:
             continue
-        if isinstance(value, list) and name != "set":
+        if isinstance(value, list) and name not in ("set", "fact"):
             value = ",".join(value)
         given[name] = value
     return given
@@ -133,19 +197,11 @@ def _from_file(arguments: argparse.Namespace) -> Mapping[str, Any]:
     text = read_text(name, "--scenario")
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"--scenario: {name} is not TOML ({one_line(str(error))})") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else one_line(str(error))
+        raise UsageError(f"--scenario: {name} is not TOML ({why})") from error
     if "model" not in table and getattr(arguments, "model", None) is not None:
         table_text = f'model = "{arguments.model}"\n{text}'
     else:
         table_text = text
     return Scenario.from_toml(table_text).changed()
-
-
-def read_text(name: str, option: str) -> str:
-    """Return the text of a file that an option names."""
-    try:
-        return Path(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"{option}: {name}: {why}") from error

@@ -1,12 +1,12 @@
 """`launch`: the commands and the compose file that serve a model on a machine."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dashboard import tables
-from dashboard.commands.arguments import workload_parent
+from dashboard.commands.arguments import add_model, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
+from dashboard.commands.files import write_file
 
 if TYPE_CHECKING:
     from planner.launch import Launch
@@ -21,7 +21,7 @@ def register(commands: Commands) -> None:
         example='breakeven launch qwen3.5-35b-a3b --gpu "H100 SXM" --quant FP8',
         parents=[workload_parent()],
     )
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(parser, is_optional=True)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the docker compose file here")
 
 
@@ -56,7 +56,4 @@ def _text(way: "Launch") -> str:
 def _write(way: "Launch", name: str) -> None:
     if way.compose is None:
         raise UsageError(f"-o: no image of {way.engine} is published for this device, so there is no file")
-    try:
-        Path(name).write_text(way.compose, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"-o: {name}: {error.strerror}") from error
+    write_file(name, way.compose.encode(), "--output")

@@ -1,12 +1,12 @@
 """`plan`, `export`: every way to serve a model, priced and ranked, shown or written to a file."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands.arguments import count, terms_parent, workload_parent
+from dashboard.commands.arguments import add_model, count, refuse_future, terms_parent, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
+from dashboard.commands.files import write_file
 
 if TYPE_CHECKING:
     from dashboard.commands.inputs import Asked
@@ -25,9 +25,10 @@ def register(commands: Commands) -> None:
         example="breakeven plan qwen3-coder-480b-a35b --hours-per-day 8",
         parents=[workload_parent(), terms_parent()],
     )
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(parser, is_optional=True)
     add = parser.add_argument_group("output").add_argument
     add("--explain", metavar="N", type=count, help="show option N's every figure: formula, numbers, sources")
+    add("--sensitivity", action="store_true", help="how sure buying against renting is, by what is not known")
     add("--assumptions", action="store_true", help="list every assumption: value, unit, range, source")
     add("--url", action="store_true", help="print the address of this plan in the dashboard, and no plan")
     add("--save-scenario", metavar="FILE", help="also write the options to a scenario file (TOML)")
@@ -40,7 +41,7 @@ def register(commands: Commands) -> None:
         parents=[workload_parent(), terms_parent()],
         more="The same plan gives the same bytes as the button of the dashboard.",
     )
-    export.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(export, is_optional=True)
     export.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="where to; the ending says the format"
     )
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Plan, or answer one of the questions about a plan."""
     from dashboard.commands.inputs import asked
 
+    if arguments.limit < 0:
+        raise UsageError(f"--limit: {arguments.limit} is not allowed; give 1 or more, or 0 for all")
     if arguments.assumptions:
         return _assumptions(arguments)
     question = asked(arguments)
@@ -62,6 +65,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     plan = planned(question, context)
     if arguments.explain is not None:
         return _explained(plan, arguments.explain, question.warnings)
+    if arguments.sensitivity:
+        return _sensitivity(plan, question.warnings)
     return Output(
         document=plan.to_document(),
         headline=plan.verdict,
@@ -78,22 +83,15 @@ def write(arguments: argparse.Namespace, context: Context) -> Output:
     name = format_of(arguments.output, arguments.as_format)
     question = asked(arguments)
     content = export_plan(planned(question, context), arguments.output, as_format=name)
-    target = Path(arguments.output)
-    partial = target.with_name(f".{target.name}.partial")
-    try:
-        partial.write_bytes(content)
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UsageError(f"--output: {target}: {error.strerror}; name a file that can be written") from error
+    write_file(arguments.output, content, "--output")
     return Output(
         document={
             "schema": "breakeven.export/1",
-            "file": str(target),
+            "file": arguments.output,
             "format": name,
             "bytes": len(content),
         },
-        text=f"{target}: {name}, {len(content):,} bytes",
+        text=f"{arguments.output}: {name}, {len(content):,} bytes",
         warnings=question.warnings,
     )
 
@@ -105,6 +103,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
     from planner.options import Excluded
 
     scenario = question.scenario
+    refuse_future(scenario.as_of, "--as-of", context.clock())
     market: dict[str, Any] = {
         "now": context.clock(),
         "as_of": scenario.as_of,
@@ -114,6 +113,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
     with open_store(context) as store:
         left_out, quotes = store.left_out(**market), store.quotes()
         rates = store.rates(**market, cheapest=True, by_region=bool(scenario.region))
+        currencies = None if scenario.currency == "USD" else store.exchange_rates(scenario.as_of)
     return plan(
         scenario,
         rates,
@@ -121,6 +121,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
         measurement=question.measured,
         left_out=[Excluded(what=entry.what, why=entry.why) for entry in left_out],
         quotes=quotes,
+        currencies=currencies,
     )
 
 
@@ -129,6 +130,7 @@ def _text(plan: "Plan", limit: int) -> str:
 
     document = plan.to_document()
     return tables.paragraphs(
+        tables.bullets(plan.proof),
         options_table(document["options"], limit, plan.money),
         recommended(document["recommended"], plan.money),
         tables.bullets(plan.notes),
@@ -153,6 +155,22 @@ def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
         return tables.paragraphs(*parts, tables.bullets(option.notes), tables.ESTIMATE_NOTE)
 
     return Output(document=explanation.to_document(), headline=what, text=text, warnings=warnings)
+
+
+def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
+    from dashboard.commands.sensitivity_text import headline, text
+    from planner.sensitivity import SENSITIVITY_SCHEMA
+
+    found = plan.sensitivity()
+    if found is None:
+        nothing = "no machine to buy has a rental to be compared with, so there is nothing to vary"
+        return Output(document={"schema": SENSITIVITY_SCHEMA}, text=nothing, warnings=warnings)
+    return Output(
+        document=found.to_document(),
+        headline=headline(found),
+        text=lambda: text(found, plan.money),
+        warnings=warnings,
+    )
 
 
 def _assumptions(arguments: argparse.Namespace) -> Output:
@@ -185,12 +203,12 @@ def _assumptions(arguments: argparse.Namespace) -> Output:
 def _address(question: "Asked") -> Output:
     from dashboard.state import permalink
 
+    if question.is_file:
+        raise UsageError("--url: the dashboard opens no file by its address; name a model of the catalogue")
+
     url = f"{HOME}{permalink(question.scenario)}"
     return Output(document={"schema": "breakeven.url/1", "url": url}, text=url, warnings=question.warnings)
 
 
 def _save(question: "Asked", name: str) -> None:
-    try:
-        Path(name).write_text(question.scenario.to_toml(), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--save-scenario: {name}: {error.strerror}") from error
+    write_file(name, question.scenario.to_toml().encode(), "--save-scenario")

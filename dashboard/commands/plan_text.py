@@ -70,7 +70,7 @@ def _choice(choice: Mapping[str, Any], money: Money) -> str:
     elif choice["usd"] is not None:
         price = f"{money.text(choice['usd'])} to buy, host included"
     else:
-        price = "no price known"
+        price = "no purchase price known"
     speed = tables.starred(tables.tokens_per_s(choice["decode_tokens_per_s"]))
     day = f", {str(choice['as_of'])[:10]}" if choice["as_of"] else ""
     return f"{choice['name']}: {price}{day}" + (f", {speed} tok/s" if speed else "")
@@ -109,7 +109,9 @@ def _payback(option: Option) -> str | None:
     months = option["break_even_months"]
     if months is not None:
         return f"{months:,.1f} months"
-    return "never" if option["kind"] == "buy" else None
+    if option["kind"] != "buy":
+        return None
+    return "never" if option["break_even_against"] else "no rental to compare"
 
 
 def _price(price: Mapping[str, Any]) -> str | None:

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
 from dashboard.commands import collecting, reviewing
-from dashboard.commands.arguments import count, number
+from dashboard.commands.arguments import count, number, refuse_future
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+    from decimal import Decimal
+
     from pricing.stored import StoredOffer
 
 ROWS_SHOWN = 50
@@ -82,11 +85,11 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
 
     now = context.clock()
     with open_store(context) as store:
-        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of"))
+        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of", now))
         if arguments.all:
             held = store.rejected(provider=_provider_names(arguments.provider))
             offers += [offer for offer in held if _is_chosen(offer, arguments)]
-    offers = sorted(offers, key=lambda offer: (offer.gpu or "~", offer.usd_per_gpu_hour, offer.id))
+    offers = sorted(offers, key=_place)
     offers = offers[: _limit(arguments)]
     headers = (
         "GPU",
@@ -115,7 +118,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
                 str(offer.tier),
                 tables.money(offer.usd_per_gpu_hour, 3),
                 tables.money(offer.usd_per_hour),
-                str(offer.status(now) or offer.verdict),
+                _status(offer, now) or str(offer.verdict),
                 f"{offer.seen_at:%Y-%m-%d}",
                 tables.source(offer.source_url),
             )
@@ -123,10 +126,21 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
         ]
 
     return Output(
-        document=_offers_document([offer.to_document() for offer in offers]),
+        document=_offers_document([offer.to_document(now) for offer in offers]),
         text=lambda: _listing(headers, offers, rows, (0, 3, 4, 5, 6, 9, 10, 11), arguments.limit is None),
         warnings=_nothing_known(offers),
     )
+
+
+def _place(offer: "StoredOffer") -> tuple[str, bool, "Decimal", str]:
+    """Sort by GPU and price of its hour; slices stand behind whole GPUs, for they are no bargains of them."""
+    return offer.gpu or "~", offer.gpu_fraction is not None, offer.usd_per_gpu_hour, offer.id
+
+
+def _status(offer: "StoredOffer", now: "datetime") -> str | None:
+    """Return how far a price can be trusted today, None where it counts for nothing."""
+    status = offer.status(now)
+    return None if status is None else str(status)
 
 
 def list_history(arguments: argparse.Namespace, context: Context) -> Output:
@@ -135,7 +149,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 
     from dashboard.commands.storage import open_store
 
-    day = _day(arguments.since, "--since")
+    day = _day(arguments.since, "--since", context.clock())
     since = None if day is None else datetime.combine(day, time.min, tzinfo=UTC)
     with open_store(context) as store:
         offers = store.history(**_chosen(arguments), since=since, limit=_limit(arguments))
@@ -164,7 +178,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
                 tables.shortened(offer.region, 18),
                 str(offer.tier),
                 tables.money(offer.usd_per_hour),
-                "current" if offer.closed_at is None else offer.closed_why,
+                _state_then(offer),
             )
             for offer in shown
         ]
@@ -183,6 +197,8 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     from pricing.runs import LAST_GOOD_RUN, LAST_RUN, SCHEDULES
 
     max_age = MAX_AGE_HOURS if arguments.max_age is None else arguments.max_age
+    if max_age < 0:
+        raise UsageError(f"--max-age: {max_age:g} is not allowed; give hours of at least 0")
     with open_store(context) as store:
         statuses = store.statuses(context.clock())
         schedules = list(store.all_noted(SCHEDULES).values())
@@ -263,12 +279,22 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
 
     nothing = "nothing is held back" if not offers else ""
     return Output(
-        document={"schema": "breakeven.rejected/1", "offers": [offer.to_document() for offer in offers]},
+        document={
+            "schema": "breakeven.rejected/1",
+            "offers": [{**offer.to_document(), "raw": offer.raw} for offer in offers],
+        },
         text=lambda: (
             nothing
             or _listing(headers, offers, rows, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10), arguments.limit is None)
         ),
     )
+
+
+def _state_then(offer: "StoredOffer") -> str:
+    """Say why a price ended or that it is current; one that never counted says so first."""
+    if offer.verdict == "verified":
+        return offer.closed_why or "current"
+    return ", ".join(word for word in (str(offer.verdict), offer.closed_why) if word)
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -310,15 +336,15 @@ def _is_chosen(offer: "StoredOffer", arguments: argparse.Namespace) -> bool:
     return (gpus is None or offer.gpu in gpus) and (arguments.tier is None or offer.tier in arguments.tier)
 
 
-def _day(text: str | None, option: str) -> Any:
+def _day(text: str | None, option: str, now: "datetime") -> "date | None":
+    """Return a day that has begun somewhere on earth."""
     if text is None:
         return None
-    from datetime import date
+    from planner.fields import day
 
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option}: {text!r} is not a date such as 2026-11-04") from None
+    read = day(option.removeprefix("--").replace("-", "_"), text)
+    refuse_future(read, option, now)
+    return read
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:

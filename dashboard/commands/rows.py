@@ -2,9 +2,9 @@
 
 import argparse
 import csv
-import os
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,16 @@ import numpy as np
 
 from dashboard import tables
 from dashboard.commands.base import Context, Output, UsageError, suggestion
-from dashboard.commands.inputs import model_named
+from dashboard.commands.files import write_file
+from dashboard.commands.inputs import Found, model_named, stated_in
+from dashboard.modelfiles import Stated, is_file_name
 from planner.errors import PlannerError
 from planner.gpus import find_gpu
-from planner.models import ModelMatch
 from planner.quants import QuantFormat, find_quant
 from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.workload import Engine, KvDtype, Method, engine_for
+from pricing.errors import PricingError
 
 OPTIONS = (
     "model",
@@ -114,22 +116,24 @@ def _cells(table: Table, name: str, arguments: argparse.Namespace, warnings: lis
         raise UsageError(
             f"--rows: {arguments.rows}: there is no column {name!r}, and no such option is given"
         )
-    reader = _reader(name, given, warnings)
+    reader = _reader(name, given, stated_in(vars(arguments)), warnings)
     if texts is None:
         return [_checked(reader, "")] * len(table.rows)
     known = {text: _checked(reader, text) for text in set(texts)}
     return [known[text] for text in texts]
 
 
-def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
+def _reader(name: str, given: Any, stated: Stated, warnings: list[str]) -> Callable[[str], Any]:
     """Return the function that reads a cell of this column."""
     parse = _FIELDS[name].metadata["parse"]
     default = {"gpus": 1}.get(name, _FIELDS[name].default) if given is None else given
 
     def read(text: str) -> Any:
+        if not text and default in (None, MISSING):
+            raise UsageError(f"{name}: the cell is blank, and no such option is given")
         value = parse(name, text or default)
         if name == "model":
-            return model_named(value)
+            return model_named(value, stated if is_file_name(value) else None)
         if name == "gpu":
             match = find_gpu(value)
             if match.ambiguous_with:
@@ -146,7 +150,7 @@ def _reader(name: str, given: Any, warnings: list[str]) -> Callable[[str], Any]:
 def _checked(read: Callable[[str], Any], text: str) -> Cell:
     try:
         return read(text), None
-    except (PlannerError, UsageError) as error:
+    except (PlannerError, PricingError, UsageError) as error:
         return None, str(error)
 
 
@@ -161,7 +165,8 @@ def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) ->
     groups: dict[Engine, list[int]] = {}
     for position, (name, quant) in enumerate(zip(values["engine"], quants, strict=True)):
         if quant is not None:
-            groups.setdefault(engine_for(name, quant), []).append(position)
+            engine = _engine(name, values["model"][position], quant)
+            groups.setdefault(engine, []).append(position)
     numbers = {name: np.array([value or 0 for value in values[name]], dtype=np.float64) for name in NUMBERS}
     results = {name: np.full(count, None, dtype=object) for name in RESULTS}
     for engine, positions in groups.items():
@@ -199,7 +204,12 @@ def _first_errors(columns: Mapping[str, Sequence[Cell]], count: int) -> list[str
     return errors
 
 
-def _quant(match: ModelMatch, quant: QuantFormat | None) -> QuantFormat:
+def _engine(name: str, found: Found, quant: QuantFormat) -> Engine:
+    """Return the engine of the cell; a GGUF file is served by llama.cpp unless another is named."""
+    return Engine.LLAMA_CPP if name == "auto" and found.is_gguf else engine_for(name, quant)
+
+
+def _quant(match: Found, quant: QuantFormat | None) -> QuantFormat:
     """Return the format of the cell, or the one that the model's name implies, or the default."""
     return find_quant(match.quant or DEFAULT_QUANT) if quant is None else quant
 
@@ -222,19 +232,13 @@ def _mark_long_rows(table: Table, results: Mapping[str, list[Any]]) -> None:
 
 
 def _write(name: str, table: Table, results: Mapping[str, Sequence[Any]]) -> None:
-    """Write beside the target first, so that a failure leaves no half a file."""
+    """Write the rows as they came, each followed by its results."""
     kept = [position for position, title in enumerate(table.header) if title not in RESULTS]
-    target = Path(name)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*(table.header[position] for position in kept), *RESULTS])
-            writer.writerows(_lines(table, kept, results))
-        beside.replace(target)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(f"-o: {name}: {error.strerror}") from error
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*(table.header[position] for position in kept), *RESULTS])
+    writer.writerows(_lines(table, kept, results))
+    write_file(name, text.getvalue().encode(), "--output")
 
 
 def _lines(

@@ -97,8 +97,7 @@ def _refresh(store: "Store", settings: "Settings", context: Context) -> "RunRepo
     from pricing.http import Client
     from pricing.runs import run
 
-    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
-    with Client(base_urls=settings.base_urls, secrets=secrets) as client:
+    with Client.of(settings) as client:
         return run(None, store, settings, client, context.clock(), command=COMMAND)
 
 
@@ -117,6 +116,8 @@ def _shown(report: "RunReport") -> Output:
     )
     line = f"{report.started_at:%Y-%m-%d %H:%M} UTC: {sources}; {prices}"
     failed = [f"{part.title}: {part.reason}" for part in report.providers if part.status == "failed"]
+    if report.exchange is not None and report.exchange.reason is not None:
+        failed.append(report.exchange.line)
     return Output(
         document=report.to_document(),
         text=tables.paragraphs(line, tables.bullets(failed)),

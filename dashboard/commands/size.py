@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from dashboard.commands.arguments import number, workload_parent
+from dashboard.commands.arguments import add_model, number, workload_parent
 from dashboard.commands.base import Commands, Context, Output, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def register(commands: Commands) -> None:
         parents=[options],
         more="With --rows, of many configurations at once: a CSV file with a column per option.",
     )
-    size.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(size, is_optional=True)
     size.add_argument("--rows", metavar="IN.csv", help="size every row of this file")
     size.add_argument("-o", "--output", metavar="OUT.csv", help="where the sized rows go")
     matrix = commands.add(
@@ -36,7 +36,7 @@ def register(commands: Commands) -> None:
         example="breakeven matrix llama-3.3-70b-instruct --over gpu",
         parents=[options],
     )
-    matrix.add_argument("model", metavar="MODEL", nargs="?", help="id or alias (`breakeven models`)")
+    add_model(matrix, is_optional=True)
     matrix.add_argument(
         "--over", choices=("quant", "context", "gpu"), default="quant", help="what changes from row to row"
     )
@@ -47,7 +47,7 @@ def register(commands: Commands) -> None:
         example='breakeven capacity qwen3.5-35b-a3b --gpu "H100 SXM" --budget-gb 10',
         more="A first screen, before anything is known of engine or cache.",
     )
-    capacity.add_argument("model", metavar="MODEL", help="id or alias (`breakeven models`)")
+    add_model(capacity)
     capacity.add_argument("--gpu", metavar="NAME", required=True, help="GPU or device (`breakeven gpus`)")
     capacity.add_argument(
         "--budget-gb", metavar="X", type=number, default=0.0, help="for cache, workspace and buffers (0)"
@@ -57,6 +57,7 @@ def register(commands: Commands) -> None:
 def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     """Size one machine, or the rows of a file."""
     from dashboard.commands.inputs import asked
+    from planner.provenance import provenance
 
     if arguments.rows is not None:
         from dashboard.commands import rows
@@ -68,6 +69,12 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
 
     question = asked(arguments)
     sizing = sized(question)
+    given, machine = question.measured, (sizing.machine.gpu.name, sizing.machine.gpu_count)
+    warnings = question.warnings
+    if given is not None and given.key != machine:
+        of = f"{given.gpu_count}x {given.gpu}"
+        warnings = (*warnings, f"the speed given is that of {of} and is not used for another machine")
+    record = provenance(question.model).to_document()
     near = [evidence.to_document(one) for one in evidence.nearest(sizing.workload, sizing.machine, NEAREST)]
 
     def text() -> str:
@@ -78,10 +85,10 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.sizing_text import sentence
 
     return Output(
-        document={**sizing.to_document(), "evidence": near},
+        document={**sizing.to_document(), "provenance": record, "evidence": near},
         headline=sentence(sizing),
         text=text,
-        warnings=question.warnings,
+        warnings=warnings,
     )
 
 
@@ -119,11 +126,11 @@ def screen(arguments: argparse.Namespace, context: Context) -> Output:
     """Screen one model on one device."""
     del context
     from dashboard import tables
-    from dashboard.commands.inputs import machine_named, model_named
+    from dashboard.commands.inputs import machine_named, model_named, stated_in
     from planner import capacity
 
     warnings: list[str] = []
-    model = model_named(arguments.model).model
+    model = model_named(arguments.model, stated_in(vars(arguments))).model
     gpu = machine_named(arguments.gpu, 1, warnings).gpu
     document = capacity.to_document(model, gpu, arguments.budget_gb)
     layers = capacity.layer_evidence(model)
@@ -173,4 +180,5 @@ def sized(question: "Asked") -> "Sizing":
         question.workload,
         machine,
         measured_decode_tokens_per_s=measured.decode_tokens_per_s if measured and is_it else None,
+        estimated_range=measured.estimated_range if measured and is_it else None,
     )

@@ -5,7 +5,10 @@ from typing import Any
 
 from dashboard import tables
 from dashboard.commands.evidence import results_table
+from planner.models import Model
+from planner.provenance import provenance
 from planner.sizing import Sizing, SpeedSource
+from planner.units import GB
 from planner.usability import verdict
 
 DEFINITIONS = (
@@ -36,9 +39,35 @@ def details(sizing: Sizing, near: Sequence[Mapping[str, Any]] = ()) -> str:
     """Return the tables of memory and speed, what was measured nearest, the notes and the footnotes."""
     speed = "" if sizing.speed is None else _speed_table(sizing)
     notes = tables.bullets(sizing.notes)
-    return tables.paragraphs(
-        _setting(sizing), _memory_table(sizing), speed, _evidence(near), notes, _footnote([sizing])
+    parts = (
+        _setting(sizing),
+        _memory_table(sizing),
+        speed,
+        _evidence(near),
+        _model(sizing.workload.model),
+        notes,
     )
+    return tables.paragraphs(*parts, _footnote([sizing]))
+
+
+def _model(model: Model) -> str:
+    """Say what is known of the model, from where, and what is not."""
+    known = provenance(model)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in known.layers.items())
+    if known.layers_without_mixer:
+        kinds += f", {known.layers_without_mixer} without a mixer"
+    active = "" if model.moe is None else f", {tables.params(model.active_params)} active"
+    size = "not known, computed from its shape"
+    if known.checkpoint_bytes is not None:
+        size = f"{known.checkpoint_bytes / GB:.2f} GB ({known.checkpoint_basis or 'published'})"
+    lines = [
+        f"model: {model.name}, {tables.params(model.main_params)} parameters{active} ({known.params_basis})",
+        f"layers: {kinds} (known from: {known.shape_from or known.evidence})",
+        f"its files: {size}",
+        f"not known: {', '.join(known.unknown)}" if known.unknown else "",
+        f"source: {known.sources[0]}" if known.sources else "",
+    ]
+    return "\n".join(line for line in lines if line)
 
 
 def _evidence(near: Sequence[Mapping[str, Any]]) -> str:
@@ -105,11 +134,11 @@ def _memory_table(sizing: Sizing) -> str:
     memory = sizing.memory.to_document()
     parts = (
         ("weights", "weights_gib"),
-        ("offloaded to host", "offloaded_gib"),
+        ("of them spilling to host" if sizing.memory.spilled_bytes else "offloaded to host", "offloaded_gib"),
         ("KV cache", "kv_cache_gib"),
         ("fixed state", "state_gib"),
         ("runtime", "runtime_gib"),
-        ("total on GPU", "total_gib"),
+        ("total needed" if sizing.memory.spilled_bytes else "total on GPU", "total_gib"),
         ("usable", "usable_gib"),
         ("headroom", "headroom_gib"),
     )

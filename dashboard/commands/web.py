@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import errno
 import http.client
+import re
 import socket
 import sys
 import threading
@@ -25,7 +26,7 @@ SETTINGS = {
     "server.enableXsrfProtection": "true",
     "server.enableCORS": "true",
     "server.enableStaticServing": "false",
-    "server.maxUploadSize": "5",
+    "server.maxUploadSize": "16",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
     "client.showErrorLinks": "false",
@@ -61,6 +62,20 @@ def register(commands: Commands) -> None:
         default=[],
         help="a name under which a proxy passes the page on; may be repeated",
     )
+    parser.add_argument(
+        "--base-path",
+        metavar="PATH",
+        type=_base_path,
+        help="path under which a proxy passes the page on: tools/gpu for https://host/tools/gpu/",
+    )
+
+
+def _base_path(text: str) -> str:
+    """Read the path under which a proxy passes the page on."""
+    path = text.strip().strip("/")
+    if not re.fullmatch(r"[\w.~-]+(/[\w.~-]+)*", path, re.ASCII) or {".", ".."} & set(path.split("/")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a path; give letters and digits such as tools/gpu")
+    return path
 
 
 def serve(arguments: argparse.Namespace, context: Context) -> None:
@@ -70,15 +85,21 @@ def serve(arguments: argparse.Namespace, context: Context) -> None:
     _prepare_database(context)
     if not _is_loopback(host):
         context.tell(f"warning: {host} can be reached from other machines, and the page has no log-in")
-    url = f"http://{_shown_host(host)}:{port}"
-    threading.Thread(target=_announce, args=(host, port, url, context), daemon=True).start()
+    base = f"/{arguments.base_path}" if arguments.base_path else ""
+    url = f"http://{_shown_host(host)}:{port}{base}"
+    threading.Thread(target=_announce, args=(host, port, base, url, context), daemon=True).start()
+    flags = streamlit_flags(host, port, arguments.allow_host, arguments.base_path or "")
     with as_file(files("dashboard").joinpath("app.py")) as app:
-        _run_streamlit(["run", str(app), *streamlit_flags(host, port, arguments.allow_host)])
+        _run_streamlit(["run", str(app), *flags])
 
 
-def streamlit_flags(host: str, port: int, allowed_hosts: Sequence[str] = ()) -> list[str]:
+def streamlit_flags(
+    host: str, port: int, allowed_hosts: Sequence[str] = (), base_path: str = ""
+) -> list[str]:
     """Return every setting as a flag."""
     settings = [*SETTINGS.items(), ("server.address", host), ("server.port", str(port))]
+    if base_path:
+        settings.append(("server.baseUrlPath", base_path))
     if _is_loopback(host):  # no other site's page may reach this server under a name of its own
         settings += [("server.allowedHosts", name) for name in (*LOOPBACK_NAMES, *allowed_hosts)]
     return [f"--{name}={value}" for name, value in settings]
@@ -107,26 +128,38 @@ def _check_free(host: str, port: int) -> None:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise UsageError(f"--host: {host!r} is not an address of this machine ({error.strerror})") from error
+        raise _not_here(host, error) from error
     with socket.socket(family, kind, protocol) as probe:
         if sys.platform != "win32":  # there the option would allow a second listener
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(address)
         except PermissionError as error:
-            raise NothingDone(f"port {port} needs special rights; give --port 8501 or higher") from error
+            raise NothingDone(f"port {port} needs special rights; {_another(8501)} or higher") from error
         except OSError as error:
-            why = f"port {port} on {host} is taken" if error.errno in _TAKEN else f"{host}: {error.strerror}"
-            raise NothingDone(
-                f"{why}; stop what uses it, or give another one: --port {port % 65535 + 1}"
-            ) from error
+            if error.errno not in _TAKEN:
+                raise _not_here(host, error) from error
+            what = f"port {port} on {host} is taken; stop what uses it, or give another one"
+            raise NothingDone(f"{what}: {_another(port % 65535 + 1)}") from error
 
 
-def _announce(host: str, port: int, url: str, context: Context) -> None:
+def _another(port: int) -> str:
+    """Say how another port is given, to the command and to make."""
+    return f"--port {port}, or make dashboard PORT={port}"
+
+
+def _not_here(host: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"--host: {host!r} is not an address of this machine ({error.strerror}); give 127.0.0.1 for this "
+        "machine alone, or 0.0.0.0 for all of its addresses"
+    )
+
+
+def _announce(host: str, port: int, base: str, url: str, context: Context) -> None:
     """Show the address once the server answers."""
     pause = threading.Event()
     for _ in range(SECONDS_TO_ANSWER * 10):
-        if _answers(_reachable(host), port):
+        if _answers(_reachable(host), port, f"{base}/_stcore/health"):
             text = f"breakeven is at {url} (Ctrl-C ends it)"
             with contextlib.suppress(OSError):
                 context.show(Output(document={"schema": "breakeven.dashboard/1", "url": url}, text=text))
@@ -134,10 +167,10 @@ def _announce(host: str, port: int, url: str, context: Context) -> None:
         pause.wait(0.1)
 
 
-def _answers(host: str, port: int) -> bool:
+def _answers(host: str, port: int, path: str) -> bool:
     connection = http.client.HTTPConnection(host, port, timeout=5)
     try:
-        connection.request("GET", "/_stcore/health")
+        connection.request("GET", path)
         return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False

@@ -49,25 +49,16 @@ def show() -> None:
             )
         )
     with st.container(horizontal=True):
-        models = st.multiselect(
-            "Models",
-            list(all_models()),
-            key="show_models",
-            bind="query-params",
-            placeholder="a first selection; choose your own",
-            width=540,
-        )
-        gpus = st.multiselect(
-            "GPUs",
-            list(all_gpus()),
-            key="show_gpus",
-            bind="query-params",
-            placeholder="a first selection; choose your own",
-            width=540,
-        )
+        first = "a first selection; choose your own"
+        models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
+        gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
     cells = data.fit_cells(scenario, models or MODELS, gpus or GPUS)
-    drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text=_said(cells))
-    parts.draw(drawing, key="fit_grid", rows=data.cells_as_rows(cells))
+    parts.grid(cells, corner="model", alt=_said(cells), key="fit_grid")
+    with st.expander("How fast each is for one user"):
+        parts.table(
+            data.cells_as_rows(cells), alt="The smallest machine that holds each model, and its speed."
+        )
+        parts.estimate_note()
     _price_and_speed()
     _machines()
 
@@ -78,20 +69,20 @@ def _price_and_speed() -> None:
     if not dots:
         return
     st.subheader(f"Price and speed for {parts.plain(found.model.name)}", anchor=False)
-    best = ", ".join(dot.label for dot in dots if dot.is_front)
-    parts.draw(
-        charts.cloud(
-            dots,
-            x_title="speed for one user* [tok/s]",
-            y_title=f"{found.money.currency}/M tokens*",
-            alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
-        ),
-        key="price_and_speed",
+    front = [dot.label for dot in dots if dot.is_front]
+    best = ", ".join(front)
+    drawing = charts.cloud(
+        dots,
+        x_title="speed for one user* [tok/s]",
+        y_title=f"{found.money.currency}/M tokens*",
+        alt_text=f"{len(dots)} machines by speed and price of tokens. None beats these in both: {best}.",
     )
-    st.caption("The dashed line joins the machines that no other beats in both speed and price.")
+    parts.draw(drawing, key="price_and_speed", rows=drawing.rows)
+    joined = "The dashed line joins the machines that no other beats" if len(front) > 1 else "No other beats"
+    st.caption(f"{joined} in both: {parts.plain(best)}.")
 
 
-def _said(cells: list[charts.Cell]) -> str:
+def _said(cells: list[data.Cell]) -> str:
     said = "; ".join(f"{cell.row} on {cell.column}: {cell.word}" for cell in cells[:6])
     return f"How many GPUs hold each model. {said}; and so on, see the table."
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, parts, state, tables
+from dashboard import data, parts, state, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
@@ -51,7 +51,7 @@ def _preset(options: dict[str, Any]) -> str:
 def _effect(scenario: Scenario) -> None:
     """Show the answer as a function of one assumption, all others held."""
     with parts.guarded():
-        names = data.movable(scenario)
+        names = what_if.movable(scenario)
         title = st.selectbox(
             "Assumption",
             list(names),
@@ -63,11 +63,12 @@ def _effect(scenario: Scenario) -> None:
         )
         if title is None:
             st.caption("Each is moved over the range that is seen, all others held.")
+            _influences(scenario)
             return
         from dashboard import charts
 
         with st.spinner("Planning for each value"):
-            effect = data.effect(scenario, names[title])
+            effect = what_if.effect(scenario, names[title])
         drawing = charts.effect(effect)
         if drawing is None:
             st.info("Nothing to rent or buy serves it at any value.")
@@ -76,11 +77,51 @@ def _effect(scenario: Scenario) -> None:
         st.caption(f"{parts.plain(drawing.alt)} Source of the range: {parts.plain(effect.source)}.")
 
 
+def _influences(scenario: Scenario) -> None:
+    """Show every assumption by how far it moves the answer, once that is asked for: it takes some seconds."""
+    session, key = st.session_state, data.question_key(scenario)
+    if session.get("_influences", (None,))[0] != key:
+        if not st.button("Order all of them by influence", key="by_influence", icon=":material/sort:"):
+            return
+        bar = st.progress(0.0, "Planning at both ends of every range; any other click stops it")
+        session["_influences"] = key, what_if.influences(scenario, bar.progress)
+        bar.empty()
+    from dashboard import charts
+
+    drawing = charts.tornado(session["_influences"][1], scenario.currency)
+    if drawing is None:
+        st.info("With nothing to rent, or nothing to own, no assumption can turn the answer.")
+        return
+    number = st.column_config.NumberColumn
+    parts.draw(drawing, key="tornado")
+    st.caption(parts.plain(drawing.alt))
+    parts.table(
+        drawing.rows,
+        alt="Every assumption that moves the answer, with its effect at both ends, the strongest first.",
+        columns={
+            "assumption": st.column_config.TextColumn(pinned=True, width=205),
+            "owning less renting": st.column_config.LineChartColumn(
+                f"owning less renting [{scenario.currency}/month]",
+                width=160,
+                help="At the low end, now, high end",
+            ),
+            "moves it by": number(f"moves it by [{scenario.currency}/month]", format="accounting"),
+            "now": number(format="%.6g"),
+            "low": number("seen from", format="%.6g"),
+            "high": number("to", format="%.6g"),
+            "source": st.column_config.TextColumn(width="large"),
+        },
+        key="influence_table",
+    )
+
+
 def _below_the_verdict(found: Plan) -> None:
     threshold = data.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
-    st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
+    prices = data.prices_of_verdict(found)
+    if prices is not None:
+        st.caption(parts.note(prices))
     narrowed = [
         name for name in ("gpu", "gpus", "provider", "tier", "region") if getattr(found.scenario, name)
     ]
@@ -108,10 +149,10 @@ def _charts(found: Plan) -> None:
 
 def _options(found: Plan) -> None:
     st.subheader("Every way to serve it, cheapest first", anchor=False)
+    _proof(found)
     if not found.options:
         st.info("Nothing serves it. Loosen a limit, choose a smaller format, or see below what was left out.")
         return
-    _best_of_each(found)
     currency = found.money.currency
     rows = data.option_rows(found)
     event = parts.table(
@@ -119,7 +160,7 @@ def _options(found: Plan) -> None:
         alt=f"{len(rows)} ways to serve {found.model.name}, cheapest by the month first.",
         columns=_columns(currency),
         key="options_table",
-        height=440,
+        height=520,
         on_select=True,
     )
     parts.estimate_note("Prices are without VAT. Choose rows to see how their figures come about.")
@@ -127,7 +168,8 @@ def _options(found: Plan) -> None:
     _chosen(found, event)
 
 
-def _best_of_each(found: Plan) -> None:
+def _proof(found: Plan) -> None:
+    """Show the cheapest of each way, how its cost comes about, and how far the prices can be trusted."""
     money = found.money
     best = (
         ("Cheapest to rent", found.rental),
@@ -142,31 +184,39 @@ def _best_of_each(found: Plan) -> None:
         ],
         width=330,
     )
+    with st.container(key="proof"):
+        ways = (line.partition(": ") for line in found.proof)
+        st.markdown("\n".join(f"- **{parts.plain(way)}**: {parts.plain(text)}" for way, _, text in ways))
+        st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
 
 
 def _columns(currency: str) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     link = st.column_config.LinkColumn
+    # What decides comes first: on a screen of 1,280 px everything up to the source, on 390 px name and month.
     return {
+        "option": text("option", pinned=True, width=205),
+        "month": number(f"{currency}/month", format="accounting", width=90),
+        "provider": text("from", width=105),
+        "mtok": number(f"{currency}/M tokens*", format="%.2f", width=105),
+        "decode": number("one user* [tok/s]", format="%.1f", width=115),
+        "counts": text("counts", width=165, help="Whether the verdict counts it, or why it passes over it"),
+        "seen": text("price seen", width=90),
+        "source": parts.source_column(),
         "rank": number("#", format="%d", width=40),
-        "option": text("option", pinned=True, width=170),
-        "provider": text("from"),
         "tier": text("tier", width=90),
-        "month": number(f"{currency}/month", format="accounting"),
+        "status": text("price is", width=80),
         "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
         "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
-        "mtok": number(f"{currency}/M tokens*", format="%.2f"),
-        "decode": number("one user* [tok/s]", format="%.1f"),
         "aggregate": number("all together* [tok/s]", format="%.0f"),
         "pays_back": number("pays back [months]", format="%.1f"),
         "purchase": number(f"to buy [{currency}]", format="accounting"),
         "vram": number("VRAM total [GB]", format="%.0f"),
+        "deploy": link("deploy", display_text="open"),
+        "product": text("product"),
         "region": text("region"),
         "billing": text("billed"),
-        "status": text("price"),
-        "seen": text("seen"),
-        "source": link("source", display_text=r"https?://(?:www\.)?([^/]+)"),
-        "deploy": link("deploy", display_text="open"),
+        "stated": text("source in words", width="medium"),
         "why": text("note"),
     }
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, parts, tables
+from dashboard import charts, data, deciding, parts, state, tables
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -23,6 +23,11 @@ def show() -> None:
             body(rows)
 
 
+def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
+    del rows
+    deciding.held_back()
+
+
 def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         st.subheader("No prices yet.", anchor=False)
@@ -38,15 +43,16 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         anchor=False,
     )
     st.markdown(", ".join(f"{count:,} {parts.plain(status)}" for status, count in by_status.items()) + ".")
+    how = ", and so does the button under Providers" if data.may_write() else ""
     if not by_status.get(PriceStatus.VERIFIED) and not by_status.get(PriceStatus.STALE):
         st.info(
             "All of them are bundled with the program, each with its own date. "
-            f"`{REFRESH}` fetches today's and verifies them.",
+            f"`{REFRESH}` fetches today's and verifies them{how}.",
             icon=":material/update:",
         )
     elif not by_status.get(PriceStatus.VERIFIED):
         st.warning(
-            f"None of the fetched prices is younger than two days. `{REFRESH}` fetches new ones.",
+            f"None of the fetched prices is younger than two days. `{REFRESH}` fetches new ones{how}.",
             icon=":material/update:",
         )
 
@@ -60,18 +66,12 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
             ("tier", "Tier"),
             ("status", "Status"),
         ):
-            chosen[field] = st.multiselect(
-                title,
-                sorted({str(row[field]) for row in rows}),
-                key=f"show_{field}",
-                bind="query-params",
-                placeholder="all",
-                width=240,
-            )
+            names = sorted({str(row[field]) for row in rows})
+            chosen[field] = parts.choose_any(f"show_{field}", title, names, placeholder="all", width=240)
         everything = st.checkbox(
             "Also what is never ranked",
             key="show_unranked",
-            bind="query-params",
+            persist_state="session",
             help="Slices of a GPU, prices without CPU and memory, and names that may mean several GPUs.",
         )
     wanted = [row for row in rows if all(not v or str(row[f]) in v for f, v in chosen.items())]
@@ -80,34 +80,38 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
     more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
     st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
     if shown:
-        parts.table(
-            sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
-            alt="Offers, cheapest per GPU-hour first.",
-            columns=_columns(everything),
-            key="market_table",
-            height=560,
-        )
-        parts.draw(charts.price_bars(shown), key="price_bars")
+        with st.container(key="offers"):
+            parts.table(
+                sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
+                alt="Offers, cheapest per GPU-hour first.",
+                columns=_columns(everything),
+                key="market_table",
+                height=560,
+            )
+        bars = charts.price_bars(shown)
+        st.markdown(f"**{parts.plain(bars.title)}**")
+        parts.draw(bars, key="price_bars")
 
 
 def _columns(everything: bool) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    # Price, place, age and source come first: they fit on a screen of 1,280 px, GPU and price on 390 px.
     return {
-        "gpu": text("GPU", pinned=True),
+        "gpu": text("GPU", pinned=True, width=205),
+        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f", width=90),
+        "provider": text("provider", width=110),
+        "tier": text("tier", width=100),
+        "region": text("region", width=130),
+        "status": text("status", width=95),
+        "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm", width=140),
+        "source": parts.source_column(),
         "gpu_count": number("GPUs", format="%d"),
+        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
         "gpu_fraction": number("slice", format="%.2f") if everything else None,
         "memory_gb_per_gpu": number("VRAM per GPU [GB]", format="%.0f"),
         "form": text("form"),
-        "provider": text("provider"),
         "instance_type": text("instance"),
-        "region": text("region"),
-        "tier": text("tier"),
-        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
-        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f"),
         "billing": text("billed"),
-        "status": text("status"),
-        "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
-        "source": text("source"),
         "is_ranked": None,
         "why_not": text("why never ranked") if everything else None,
     }
@@ -119,13 +123,12 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
         st.info(f"Tracking starts with the first `{REFRESH}`.")
         return
     with st.container(horizontal=True):
-        default = gpus.index(data.DEFAULT_GPU) if data.DEFAULT_GPU in gpus else 0
-        gpu = st.selectbox("GPU", gpus, index=default, key="history_gpu", bind="query-params", width=240)
+        default = state.DEFAULT_GPU if state.DEFAULT_GPU in gpus else gpus[0]
+        gpu = parts.choose_one("history_gpu", "GPU", gpus, default, width=240)
         names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
-        chosen = st.multiselect(
-            "Providers", names, key="history_provider", bind="query-params", placeholder="all", width=320
-        )
-    offers = [offer for offer in data.history(gpu, chosen) if offer.is_rankable]
+        chosen = parts.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
+    seen = data.history(gpu, chosen)
+    offers = [offer for offer in seen if offer.is_rankable and offer.verdict == "verified"]
     if not offers:
         st.info("No price of it is known.")
         return
@@ -137,6 +140,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
     del rows
+    deciding.refresh()
     found = [
         {
             "provider": status.provider,
@@ -170,43 +174,6 @@ def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
         key="provider_table",
         height=520,
     )
-
-
-def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
-    del rows
-    offers = data.held_back()
-    if not offers:
-        st.info("Verification holds nothing back.")
-        return
-    st.markdown(
-        "These prices were fetched and stay out of every plan until a later run or a person confirms them."
-    )
-    parts.table(
-        [
-            {
-                "id": offer.id,
-                "provider": offer.provider,
-                "instance": offer.instance_type,
-                "gpu": offer.gpu or offer.gpu_raw,
-                "gpus": offer.gpu_count,
-                "tier": str(offer.tier),
-                "usd_per_hour": float(offer.usd_per_hour),
-                "verdict": str(offer.verdict),
-                "why": "; ".join(offer.reasons),
-                "seen_at": offer.seen_at,
-            }
-            for offer in offers
-        ],
-        alt="Prices that verification holds back, with the reasons.",
-        columns={
-            "gpu": "GPU",
-            "usd_per_hour": st.column_config.NumberColumn("USD/h", format="%.3f"),
-            "why": st.column_config.TextColumn("why", width="large"),
-            "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
-        },
-        key="held_back_table",
-    )
-    st.caption("`breakeven prices accept ID` or `breakeven prices reject ID` decides one.")
 
 
 show()

@@ -39,7 +39,7 @@ def show() -> None:
     text_of_method = data.methodology()
     if text_of_method is not None:
         st.divider()
-        st.markdown(text_of_method)
+        parts.document(text_of_method)
 
 
 COLUMNS = ("title", "value", "unit", "low", "high", "origin", "set_by", "source", "checked")

@@ -1,16 +1,20 @@
 """Size: does the model fit on this machine, how fast is it, and is that fast enough to talk to?"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import charts, data, parts, simulator, tables
+from dashboard import charts, data, parts, simulator, state, tables, upload
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
 from planner.options import Option
-from planner.sizing import Sizing, Speed, SpeedSource
+from planner.sizing import Sizing, SpeedSource
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 FIT_WORDS = {True: "fits", False: "does not fit"}
 
@@ -18,17 +22,19 @@ FIT_WORDS = {True: "fits", False: "does not fit"}
 def show() -> None:
     """Draw the page."""
     frame = parts.frame()
-    sizing = data.sizing(frame.scenario)
+    own = upload.uploaded()
+    sizing = data.sizing(frame.scenario, own.workload(frame.scenario) if own else None)
     with frame.head, st.container(key="answer"):
         st.subheader(parts.plain(sentence(sizing)), anchor=False)
         st.markdown(_talk(sizing))
         if frame.scenario.gpu is None:
-            st.caption(f"No GPU is chosen: {parts.plain(data.DEFAULT_GPU)} is taken.")
-    _figures(sizing, data.rental_of(frame.scenario))
+            st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
+    _figures(sizing, None if own else data.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:
         st.caption(parts.plain(note))
-    parts.recommended(data.recommendations(frame.scenario))
+    if own is None:
+        parts.recommended(data.recommendations(frame.scenario))
     for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             body(sizing)
@@ -134,7 +140,7 @@ def _contexts(sizing: Sizing) -> None:
 
 
 def _finetuning(sizing: Sizing) -> None:
-    document = data.finetuning(sizing.workload.model.id)
+    document = data.finetuning_of(sizing.workload.model)
     number = st.column_config.NumberColumn
     parts.table(
         document.rows,
@@ -175,7 +181,7 @@ def _capacity(sizing: Sizing) -> None:
     budget = st.number_input(
         "Room for caches, workspace and buffers of all requests [GB]",
         0.0,
-        100_000.0,
+        state.MOST_RESERVE_GB,
         0.0,
         5.0,
         key="reserve_gb",
@@ -241,25 +247,38 @@ def _simulator(sizing: Sizing) -> None:
     if sizing.speed is None:
         st.info("It does not fit on this machine, so there is no speed to show.")
         return
-    _stream(sizing.speed)
+    _stream(data.paces(parts.frame().scenario, sizing))
 
 
 @st.fragment
-def _stream(speed: Speed) -> None:
+def _stream(paces: Sequence[simulator.Pace]) -> None:
+    """Write at the predicted speed, beside a second machine; any click ends what is running."""
     with parts.guarded():
-        rate = f"{tables.tokens_per_s(speed.decode_tokens_per_s)}* tokens/s"
-        st.markdown(parts.plain(f"{rate}, first token after {tables.number(speed.ttft_ms)}* ms"))
+        mine, others = paces[0], {pace.name: pace for pace in paces[1:]}
+        beside = st.selectbox(
+            "Beside it", list(others), index=None, placeholder="no other", key="beside", width=320
+        )
+        shown = [mine, others[beside]] if beside in others else [mine]
         with st.container(horizontal=True):
             started = st.button("Start", key="start_stream", icon=":material/play_arrow:")
-            st.button("Stop", key="stop_stream", icon=":material/stop:")  # any click ends what is running
+            st.button("Stop", key="stop_stream", icon=":material/stop:")
+        lanes = []
+        for pace, column in zip(shown, st.columns(len(shown)), strict=True):
+            with column:
+                rate, wait = tables.tokens_per_s(pace.tokens_per_s), tables.number(pace.ttft_s * 1000.0)
+                st.markdown(f"**{parts.plain(pace.name)}**")
+                st.caption(parts.plain(f"{rate}* tokens/s, first token after {wait}* ms"))
+                lanes.append(st.empty())
         if started:
-            st.write_stream(_typed(speed))
+            _write(shown, lanes)
 
 
-def _typed(speed: Speed) -> Iterator[str]:
-    for piece in simulator.pieces(speed.decode_tokens_per_s, speed.ttft_ms / 1000):
-        time.sleep(piece.pause_s)
-        yield piece.text
+def _write(paces: Sequence[simulator.Pace], lanes: Sequence["DeltaGenerator"]) -> None:
+    written = ["" for _ in paces]
+    for turn in simulator.race(paces):
+        time.sleep(turn.pause_s)
+        written[turn.lane] += turn.text
+        lanes[turn.lane].markdown(parts.plain(written[turn.lane]))
 
 
 TABS = {

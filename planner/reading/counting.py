@@ -192,6 +192,8 @@ def _feed_forward(model: Model) -> int:
     hidden, matrices = model.hidden_size, model.mlp_matrices
     moe = model.moe
     if moe is None:
+        if model.mlp_layers == 0:
+            return 0
         if model.mlp_widths:
             return sum(matrices * hidden * mlp.width * mlp.blocks for mlp in model.mlp_widths)
         return model.num_layers * matrices * hidden * _given(model.intermediate_size)
@@ -209,6 +211,8 @@ def _other(model: Model) -> int:
     blocks = model.moe.moe_layers + model.moe.dense_layers if model.moe is not None else model.num_layers
     if model.mlp_widths:
         blocks = sum(mlp.blocks for mlp in model.mlp_widths)
+    if model.mlp_layers == 0:
+        blocks = 0
     params = hidden * (mixers + blocks + 1)
     each = model.per_layer_embedding_size
     if each:

@@ -57,6 +57,8 @@ def feed_forward(config: Config) -> FeedForward:
         UnknownArchitecture: if one is not stated.
     """
     layers = layer_count(config)
+    if config.family is not None and config.family.is_all_linear:
+        return FeedForward(matrices=config.family.matrices, intermediate_size=None, mlp_layers=0)
     if config.raw("block_configs"):
         return _pruned(config)
     words = block_words(config, layers)
@@ -95,7 +97,7 @@ def matrices(config: Config) -> int:
         return stated
     if config.family is not None:
         return config.family.matrices
-    if config.raw("hidden_act", "hidden_activation", "activation_function") in GATED:
+    if config.word("hidden_act", "hidden_activation", "activation_function") in GATED:
         return 3
     what = f"model_type {config.model_type!r} is not known, nor whether its feed-forward blocks have a gate"
     raise config.missing("ffn_matrices", what=what)
@@ -257,15 +259,20 @@ def _dense_widths(config: Config, indexes: list[int]) -> Counter[int]:
     is_double = config.flag("use_double_wide_mlp")
     widths: Counter[int] = Counter()
     for index in indexes:
-        width = _dense_width(config.at_layer(index))
+        width = _dense_width(config.at_layer(index), index)
         widths[2 * width if is_double and index >= layers - shared else width] += 1
     if not widths:
         raise config.wrong("the feed-forward layers", "none", "some")
     return widths
 
 
-def _dense_width(config: Config) -> int:
+def _dense_width(config: Config, index: int) -> int:
     """Return the width of a dense block; LFM2 states one that is cut to two thirds and rounded up."""
+    each = config.counts(*DENSE_WIDTH)
+    if each is not None:
+        if index >= len(each) or not each[index]:
+            raise config.wrong(DENSE_WIDTH[0], f"{len(each)} long", "a width above 0 for each layer")
+        return each[index]
     family = config.family
     own = (family.dense_width,) if family is not None and family.dense_width is not None else ()
     width = config.count(*own) if own else None
@@ -273,7 +280,7 @@ def _dense_width(config: Config) -> int:
         width = config.count(*DENSE_WIDTH)
     if width is None:
         if family is not None and family.width_multiple is not None:
-            return family.width_multiple * config.need("hidden_size", "n_embd")
+            return family.width_multiple * config.need("hidden_size", "n_embd", "d_model")
         raise config.missing(DENSE_WIDTH[0])
     if not config.flag("block_auto_adjust_ff_dim"):
         return width
@@ -289,7 +296,8 @@ def _pruned(config: Config) -> FeedForward:
     """Read the blocks of a network search, each with a width of its own or none."""
     hidden = config.need("hidden_size")
     widths: Counter[int] = Counter()
-    for block in config.raw("block_configs"):
+    blocks = config.raw("block_configs")
+    for block in blocks if isinstance(blocks, list) else []:
         ffn = block.get("ffn") if isinstance(block, dict) else None
         if not isinstance(ffn, dict) or ffn.get("replace_with_linear"):
             raise config.wrong("block_configs", "a block without ffn or with a linear one", "blocks with ffn")

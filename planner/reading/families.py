@@ -18,6 +18,9 @@ class Family:
     ignores_outer_tie: bool = False  # the wrapper's default says tied where the text model is not
     matrices: int = 3  # in a dense feed-forward block; 2 without a gate
     linear: str | None = None  # kind of the layers that are called linear or mamba
+    is_all_linear: bool = False  # every layer is one of these, and has no feed-forward block
+    is_parallel: bool = False  # every layer has both, attention and one of these
+    inner_blocks: tuple[str, ...] = ()  # blocks whose fields are those of the model
     full_every: int | None = None  # every so many-th layer is full, the others slide
     last_is_full: bool = False
     is_chunked: bool = False  # layers that rotate positions see their chunk only

@@ -144,6 +144,11 @@ class Config:
                 raise self.wrong(name, _short(item), "a word for each layer")
         return value
 
+    def word(self, *names: str) -> str:
+        """Return a word, empty where it is absent or something else."""
+        value = self.raw(*names)
+        return value if isinstance(value, str) else ""
+
     def flag(self, *names: str, default: bool = False) -> bool:
         """Return a truth value; a number counts as one."""
         value = self.raw(*names)
@@ -189,6 +194,7 @@ def open_config(config: Mapping[str, Any], where: str, facts: Mapping[str, Any] 
         UnreadableModel: if it has no field of a language model.
     """
     facts = facts or {}
+    config = _understood(config)
     text = next(_levels(config))
     stated = facts.get("model_type") or text.get("model_type") or config.get("model_type")
     if not isinstance(stated, str):
@@ -197,11 +203,27 @@ def open_config(config: Mapping[str, Any], where: str, facts: Mapping[str, Any] 
     family = family_of(stated)
     if family is None and "model_type" not in facts and isinstance(outer, str):
         family = family_of(outer)
+    text = {**_inner_fields(text, family), **text} if family is not None and family.inner_blocks else text
     opened = Config(where=where, top=config, text=text, facts=facts, model_type=stated, family=family)
     known = ("hidden_size", "num_hidden_layers", "num_layers", "layers_block_type", "block_configs")
     if not stated and opened.raw(*known) is None:
         raise UnreadableModel(where, "no configuration of a language model: neither model_type nor layers")
     return opened
+
+
+def _understood(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of a model that listens and speaks which understands: it holds text and towers."""
+    thinker = config.get("thinker_config")
+    if not isinstance(thinker, Mapping) or not thinker:
+        return config
+    outer = ("architectures", "quantization_config", "dtype", "torch_dtype")
+    return {**{name: config[name] for name in outer if name in config}, **thinker}
+
+
+def _inner_fields(text: Mapping[str, Any], family: Family) -> dict[str, Any]:
+    """Return the fields of blocks that belong to the model itself."""
+    blocks = [text.get(name) for name in family.inner_blocks]
+    return {name: value for block in blocks if isinstance(block, Mapping) for name, value in block.items()}
 
 
 def _levels(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

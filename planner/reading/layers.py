@@ -18,6 +18,7 @@ class LayerKind(StrEnum):
     CHUNKED = "chunked"
     LINEAR = "linear"  # recurrent: which recurrence is a matter of the family
     CONV = "conv"
+    PARALLEL = "parallel"  # attention and a recurrence side by side
     NONE = "none"  # a feed-forward block only
 
 
@@ -101,6 +102,11 @@ def layer_kinds(config: Config) -> tuple[LayerKind, ...]:
             break
     else:
         kinds = [LayerKind.FULL] * layers
+        if (config.family is not None and config.family.linear is not None) or config.has("conv_L_cache"):
+            what = (
+                f"model_type {config.model_type!r}: which layers attend and which are recurrent is not stated"
+            )
+            raise config.missing("layer_types", what=what)
     if window_tokens(config) is None:
         kinds = [LayerKind.FULL if kind is LayerKind.SLIDING else kind for kind in kinds]
     if not config.has("attention_chunk_size"):
@@ -117,6 +123,14 @@ def block_words(config: Config, layers: int) -> list[str] | None:
         return _one_each(config, "hybrid_override_pattern", [LETTERS[letter] for letter in letters], layers)
     words = config.words("layers_block_type")
     return None if words is None else _one_each(config, "layers_block_type", words, layers)
+
+
+def _from_family(config: Config, layers: int) -> Kinds | None:
+    """Families whose layers are all alike."""
+    family = config.family
+    if family is not None and (family.is_all_linear or family.is_parallel):
+        return [LayerKind.LINEAR if family.is_all_linear else LayerKind.PARALLEL] * layers
+    return None
 
 
 def _from_blocks(config: Config, layers: int) -> Kinds | None:
@@ -188,11 +202,13 @@ def _from_hybrid_pattern(config: Config, layers: int) -> Kinds | None:
 
 
 def _from_attention_numbers(config: Config, layers: int) -> Kinds | None:
-    """Read LFM's list of the layers that have attention, from 0; the others are convolutions."""
-    numbers = config.counts("full_attn_idxs", up_to=MOST_LAYERS)
+    """Read the layers that have attention, from 0; the others are convolutions (LFM) or Mamba (Bamba)."""
+    numbers = config.counts("full_attn_idxs", "attn_layer_indices", up_to=MOST_LAYERS)
     if numbers is None:
         return None
-    return [LayerKind.FULL if i in set(numbers) else LayerKind.CONV for i in range(layers)]
+    is_linear = config.family is not None and config.family.linear is not None
+    other = LayerKind.LINEAR if is_linear else LayerKind.CONV
+    return [LayerKind.FULL if i in set(numbers) else other for i in range(layers)]
 
 
 def _from_interval(config: Config, layers: int) -> Kinds | None:
@@ -242,6 +258,7 @@ def _from_window(config: Config, layers: int) -> Kinds | None:
 
 
 _RULES: tuple[Callable[[Config, int], Kinds | None], ...] = (
+    _from_family,
     _from_blocks,
     _from_pruned_blocks,
     _from_linear_lists,

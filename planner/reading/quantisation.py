@@ -163,7 +163,8 @@ def _group_format(weights: Mapping[str, Any], named: str) -> str | None:
 def _width(name: str, block: Mapping[str, Any]) -> float:
     """Return the bits of a format; integers in small groups have more scales than the catalogue's 128."""
     groups = block.get("config_groups")
-    inner = [group.get("weights") for group in groups.values()] if isinstance(groups, Mapping) else []
+    listed = groups.values() if isinstance(groups, Mapping) else ()
+    inner = [group.get("weights") for group in listed if isinstance(group, Mapping)]
     sizes = [part.get("group_size") for part in [*inner, block] if isinstance(part, Mapping)]
     size = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool)), None)
     if name in ("AWQ", "GPTQ-4") and size is not None and 0 < size < 64:

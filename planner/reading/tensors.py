@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from planner.models import Model
+from planner.stored import StoredWeights
 
 
 class TensorClass(StrEnum):
@@ -52,6 +53,14 @@ class TensorTable:
         return None if self.is_packed else sum(tensor.elements for tensor in self.tensors)
 
     @cached_property
+    def is_tied(self) -> bool | None:
+        """Whether there is an input embedding and no output head; None where there is neither."""
+        kinds = {class_of(tensor.name) for tensor in self.tensors if layer_of(tensor.name) is None}
+        if TensorClass.HEAD in kinds:
+            return False
+        return True if TensorClass.EMBEDDING in kinds else None
+
+    @cached_property
     def bytes_by_class(self) -> dict[TensorClass, int]:
         """Bytes for each use. [B]"""
         sums = dict.fromkeys(TensorClass, 0)
@@ -60,14 +69,32 @@ class TensorTable:
         return sums
 
     @cached_property
-    def bytes_by_layer(self) -> tuple[int, ...]:
-        """Bytes of each layer of the language model, in order; draft layers come last. [B]"""
-        sums: dict[int, int] = {}
+    def elements_by_tower(self) -> tuple[int, int]:
+        """Elements of the encoders of images and of sound."""
+        towers = [tensor for tensor in self.tensors if class_of(tensor.name) is TensorClass.TOWER]
+        heard = sum(tensor.elements for tensor in towers if _AUDIO.search(tensor.name))
+        return sum(tensor.elements for tensor in towers) - heard, heard
+
+    def stored(self, model: Model) -> StoredWeights:
+        """Return the bytes by what they are for; of what is served, all but the total."""
+        sums = dict.fromkeys(TensorClass, 0)
+        layers = [0] * model.num_layers
         for tensor in self.tensors:
-            number = layer_of(tensor.name)
-            if number is not None and class_of(tensor.name) is not TensorClass.TOWER:
-                sums[number] = sums.get(number, 0) + tensor.size_bytes
-        return tuple(sums.get(number, 0) for number in range(max(sums, default=-1) + 1))
+            if is_loaded(tensor.name, model):
+                kind, number = class_of(tensor.name), layer_of(tensor.name)
+                sums[kind] += tensor.size_bytes
+                if number is not None and kind is not TensorClass.TOWER:
+                    layers[number] += tensor.size_bytes
+        return StoredWeights(
+            total_bytes=self.total_bytes,
+            served_bytes=sum(sums.values()),
+            routed_bytes=sums[TensorClass.ROUTED_EXPERTS],
+            embedding_bytes=sums[TensorClass.EMBEDDING],
+            head_bytes=sums[TensorClass.HEAD],
+            tower_bytes=sums[TensorClass.TOWER],
+            table_bytes=sums[TensorClass.TABLE],
+            layer_bytes=tuple(layers),
+        )
 
     def served_elements(self, model: Model) -> int | None:
         """
@@ -83,6 +110,7 @@ class TensorTable:
 # Block scales of 8-bit formats are stored as tensors and are no parameters.
 _SCALE = re.compile(r"_scale(_inv|_2)?$|\.scales?$|_zero_point$|input_scale|[kv]_scale$")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h|blocks)\.(\d{1,5})\.")
+_AUDIO = re.compile(r"audio|^a\.")
 _TOWER = re.compile(r"vision|visual|audio|multi_modal_projector|mm_projector|^v\.|^mm\.|^a\.|embed_audio")
 _CLASSES = (
     (re.compile(r"(^|\.)mtp|nextn|eh_proj|draft"), TensorClass.DRAFT),
@@ -93,7 +121,10 @@ _CLASSES = (
     ),
     (re.compile(r"lm_head|(^|\.)output\.weight|embed_out|output_layer"), TensorClass.HEAD),
     (re.compile(r"shared_?expert|share_expert|shexp"), TensorClass.FEED_FORWARD),
-    (re.compile(r"experts?\.|_exps\.|experts_"), TensorClass.ROUTED_EXPERTS),
+    (
+        re.compile(r"experts?\.|_exps\.|experts_|\.moe\.(gate|up|down)_proj|sparse_moe\.(in|out)put_linear"),
+        TensorClass.ROUTED_EXPERTS,
+    ),
     (re.compile(r"attn|attention|mixer|ssm|shortconv|\.conv|indexer"), TensorClass.ATTENTION),
     (re.compile(r"mlp|ffn|feed_forward|gate_inp"), TensorClass.FEED_FORWARD),
 )
@@ -115,15 +146,17 @@ def layer_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def is_served(name: str, model: Model) -> bool:
-    """Whether a tensor is a served parameter: no draft layer, no second copy of a tied matrix, no scale."""
-    kind = class_of(name)
-    number = layer_of(name)
-    if _SCALE.search(name):
-        return False
+def is_loaded(name: str, model: Model) -> bool:
+    """Whether a tensor is needed to serve: no draft layer, no second copy of a tied matrix."""
+    kind, number = class_of(name), layer_of(name)
     is_extra_layer = kind is not TensorClass.TOWER and number is not None and number >= model.num_layers
     is_double = kind is TensorClass.HEAD and model.tied_embeddings
     return kind is not TensorClass.DRAFT and not is_extra_layer and not is_double
+
+
+def is_served(name: str, model: Model) -> bool:
+    """Whether a tensor's elements are served parameters: loaded, and no scale of others."""
+    return is_loaded(name, model) and not _SCALE.search(name)
 
 
 def joined(tables: Iterable[TensorTable]) -> TensorTable:

@@ -10,6 +10,7 @@ Source:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from planner.models import VisionTower
 from planner.reading.fields import Config
@@ -24,6 +25,7 @@ _GATED = frozenset(
         "gemma4_vision",
         "glm5_next_vision",
         "qwen2_5_vl",
+        "qwen2_5_omni_vision_encoder",
         "glm4v",
         "glm4v_moe",
         "glm4v_vision",
@@ -58,6 +60,9 @@ def read_towers(config: Config, hidden: int) -> Towers:
     tower = _vision(config, vision, hidden) if vision is not None else None
     if vision is not None and tower is None:
         notes.append("the vision tower is not counted: vision_config lacks its layers or widths")
+    if vision is not None and tower is not None and not _is_known(config, vision):
+        kind = vision.word("model_type")[:40] or "that is not stated"
+        notes.append(f"a vision tower of type {kind}: counted like most encoders")
     if vision is None and _promises_images(config):
         notes.append("no vision_config: if there is a vision tower, it is not counted")
     audio_params = _audio(audio, hidden) if audio is not None else None
@@ -77,6 +82,12 @@ def _block(config: Config, *names: str) -> Config | None:
     return top.part(*names)
 
 
+def _is_known(config: Config, vision: Config) -> bool:
+    """Whether the parts of a tower are those of its family, and not only those that most have."""
+    kinds = {vision.word("model_type"), _type_of(config.top)}
+    return bool(kinds & (_PROJECTORS.keys() | _USUAL))
+
+
 def _promises_images(config: Config) -> bool:
     names = config.top.get("architectures")
     first = names[0] if isinstance(names, list) and names else ""
@@ -87,8 +98,8 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
     layers, width = vision.count(*_LAYERS, up_to=4096), vision.count(*_WIDTH)
     if layers is None or width is None:
         return None
-    kind = vision.raw("model_type")
-    outer = config.top.get("model_type")
+    layers += vision.count("num_global_layers", up_to=4096, at_least=0) or 0
+    kind, outer = vision.word("model_type"), _type_of(config.top)
     mlp_width = vision.count("out_hidden_size") if kind in _SWAPPED else vision.count(*_MLP_WIDTH)
     if mlp_width is None:
         ratio = vision.raw("mlp_ratio")
@@ -97,9 +108,14 @@ def _vision(config: Config, vision: Config, hidden: int) -> VisionTower | None:
     matrices = 3 if kind in _GATED or outer in _GATED else 2
     attention = _attention_width(vision, width)
     each = 4 * width * attention + matrices * width * mlp_width + 5 * width + mlp_width + 4 * width
-    project = _PROJECTORS.get(str(kind)) or _PROJECTORS.get(str(outer), _two_layers)
+    project = _PROJECTORS.get(kind) or _PROJECTORS.get(outer, _two_layers)
     params = layers * each + _patches(vision, width) + project(vision, width, hidden)
     return VisionTower(layers=layers, hidden_size=width, params=params)
+
+
+def _type_of(level: Mapping[str, Any]) -> str:
+    value = level.get("model_type")
+    return value if isinstance(value, str) else ""
 
 
 def _attention_width(vision: Config, width: int) -> int:
@@ -123,7 +139,7 @@ def _patches(vision: Config, width: int) -> int:
     stated = vision.count("num_position_embeddings", "max_position_embeddings", up_to=2**24)
     table = vision.count("position_embedding_size", up_to=2**24)
     image = _side(vision, "image_size", 2**16)
-    kind = vision.raw("model_type")
+    kind = vision.word("model_type")
     if rows and columns:
         return params + rows * columns * width
     if table:  # Gemma 4: one table for each direction
@@ -172,6 +188,10 @@ def _llama4(vision: Config, width: int, hidden: int) -> int:
     return inner * middle + middle * out + out * hidden
 
 
+def _mllama(vision: Config, width: int, hidden: int) -> int:
+    return (vision.count("vision_output_dim") or width) * hidden
+
+
 def _minimax(vision: Config, width: int, hidden: int) -> int:
     side = vision.count("spatial_merge_size", up_to=64) or 2
     return width * hidden + hidden * hidden * (2 + side * side)
@@ -190,6 +210,11 @@ def _glm(vision: Config, width: int, hidden: int) -> int:
     return side * side * width * out + out * out + 3 * out * inner
 
 
+# Encoders without parts of their own. Source: transformers 5.24.0, models/siglip, siglip2, clip.
+_USUAL = frozenset(
+    {"phi4_multimodal_vision", "siglip_vision_model", "siglip2_vision_model", "clip_vision_model"}
+)
+_CONFORMERS = frozenset({"gemma3n_audio", "gemma4_audio"})
 # By the model_type of the vision configuration, else by that of the whole.
 _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "gemma3": _one_layer,
@@ -199,6 +224,8 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "qwen2_vl_vision": _merger,
     "qwen2_5_vl": _merger,
     "qwen2_5_vl_vision": _merger,
+    "qwen2_5_omni_vision_encoder": _merger,
+    "qwen3_omni_moe_vision_encoder": _merger,
     "qwen3_vl": _merger,
     "qwen3_vl_moe": _merger,
     "qwen3_5": _merger,
@@ -214,6 +241,7 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
     "pixtral": _pixtral,
     "llama4": _llama4,
     "llama4_vision_model": _llama4,
+    "mllama_vision_model": _mllama,
     "minimax_m3_vl": _minimax,
     "minimax_m3_vl_vision": _minimax,
     "step3p7": _step,
@@ -229,11 +257,20 @@ _PROJECTORS: Mapping[str, Callable[[Config, int, int], int]] = {
 
 def _audio(audio: Config, hidden: int) -> int | None:
     """
-    Count a conformer: two feed-forward blocks of four times the width, attention with relative keys, a
-    convolution; then the projection. It is 24 h^2 a layer.
+    Count an encoder of sound and its projection.
+
+    Most are transformers like Whisper's, 4 h^2 + 2 h x width a layer, behind two convolutions. Gemma's are
+    conformers: two feed-forward blocks of four times the width, attention with relative keys, a convolution,
+    24 h^2 a layer.
     """
-    layers, width = audio.count(*_LAYERS, "conf_num_hidden_layers", up_to=4096), audio.count(*_WIDTH)
+    layers = audio.count(*_LAYERS, "encoder_layers", "conf_num_hidden_layers", up_to=4096)
+    width = audio.count(*_WIDTH, "d_model")
     if layers is None or width is None:
         return None
-    out = audio.count("output_proj_dims") or width
-    return 24 * layers * width * width + width * out + out * hidden
+    if audio.word("model_type") in _CONFORMERS:
+        out = audio.count("output_proj_dims") or width
+        return 24 * layers * width * width + width * out + out * hidden
+    inner = audio.count("encoder_ffn_dim", "intermediate_size") or 4 * width
+    out = audio.count("output_dim", "output_proj_dims") or hidden
+    convolutions = 3 * width * (width + (audio.count("num_mel_bins", up_to=4096) or 128))
+    return layers * (4 * width * width + 2 * width * inner) + convolutions + width * out

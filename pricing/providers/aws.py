@@ -16,10 +16,10 @@ from pricing.reading import amount, beginning, name_of, read_rows
 _BASE = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"
 # Half a gigabyte each; more regions cost time and traffic every night.
 _REGIONS = ("us-east-1", "eu-central-1")
-# The file of us-east-1 had 482 MB as JSON on 2026-09-07. Source: PROVIDERS 6 (1).
+# The file of us-east-1 had 482 MB as JSON on 2026-09-07. Source: docs/providers.md, "AWS".
 _MAX_BYTES = 2 * 2**30
 # What a row must say, by column of the CSV and attribute of the JSON. Capacity blocks, unused reservations,
-# Windows and licensed software are other rows of the same instance. Source: PROVIDERS 6 (3), (4).
+# Windows and licensed software are other rows of the same instance. Source: docs/providers.md, "AWS".
 _WANTED = {
     ("TermType", None): {"OnDemand"},
     ("Tenancy", "tenancy"): {"Shared"},
@@ -56,6 +56,7 @@ class Aws(Provider):
                 url=f"{_BASE}/{region}/index.csv",
                 is_optional=region != _REGIONS[0],
                 max_bytes=_MAX_BYTES,
+                sieve=_possible_lines,
                 deadline_s=900.0,
             )
 
@@ -85,6 +86,34 @@ class Aws(Provider):
                 if not found:
                     raise ParseError(f"{page.key}: no GPU instance in the file: it changed", page=page.key)
                 yield from found.values()
+
+
+def _possible_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """
+    Let through the head, every line that can be a wanted price, and the last line, which shows a cut.
+
+    Of half a gigabyte three megabytes are left: nothing of it is ever on disk.
+    """
+    rest, place = b"", None  # of the term's type among the cells, once the header has come
+    for piece in pieces:
+        lines = (rest + piece).split(b"\n")
+        rest = lines.pop()
+        found = []
+        while place is None and lines:
+            found.append(lines.pop(0))
+            if found[-1].startswith(b'"SKU"'):
+                cells = found[-1].strip(b'\r"').split(b'","')
+                place = cells.index(b"TermType") if b"TermType" in cells else 0
+        found += [line for line in lines if _is_possible(line, place or 0)]
+        if found:
+            yield b"\n".join(found) + b"\n"
+    yield rest
+
+
+def _is_possible(line: bytes, place: int) -> bool:
+    """Whether a line holds the words of a wanted price; nine in ten others are reserved terms of the same."""
+    is_one = b'"Linux"' in line and b'"Shared"' in line and b'"Used"' in line
+    return is_one and b"OnDemand" in line.split(b'","', place + 1)[place]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, dig, is_json_with, name_of, next_key, read_rows, rows_at
 
 # Regions that have current GPU sizes; one request each, since a query over all of them is throttled.
-# Source: offers_snapshot.csv, azure rows with H100, H200, A100 or MI300X; PROVIDERS 7 (1).
+# Source: the bundled snapshot, azure rows with H100, H200, A100 or MI300X; docs/providers.md, "Azure".
 _REGIONS = (
     "eastus",
     "eastus2",

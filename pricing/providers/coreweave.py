@@ -11,7 +11,7 @@ from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import is_page_with, needed, text_number
 
 _ROWS = "div.kubernetes-gpu-pricing, div.gpu-pricing-and-kubernetes-gpu-pricing"
-# Sold as nodes of eight with 80 GB each. Source: offers_snapshot.csv, coreweave rows of 2026-08-22 (SXM).
+# Sold as nodes of eight with 80 GB each. Source: the bundled snapshot, coreweave rows of 2026-08-22 (SXM).
 _CANONICAL = {"NVIDIA A100": "A100 80GB SXM"}
 
 

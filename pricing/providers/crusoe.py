@@ -10,7 +10,7 @@ from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import is_page_with, needed, text_number
 
 _HEADINGS = ["GPU model", "On-demand", "Current spot"]
-# HGX boards carry SXM modules; a blank tag says nothing. Source: PROVIDERS 0.5.
+# HGX boards carry SXM modules; a blank tag says nothing. Source: docs/providers.md, "Names".
 _FORMS: Mapping[str, str | None] = {"HGX": "SXM", "SXM": "SXM", "PCIe": "PCIe", "NVL72": "NVL72", "": None}
 
 

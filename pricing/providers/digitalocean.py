@@ -26,7 +26,7 @@ from pricing.reading import (
 )
 
 # Labels and models that need DigitalOcean's own meaning: RTX 4000 and 6000 are of the Ada generation, H100
-# and H200 are HGX (SXM). Source: PROVIDERS 4 (3) and 0.5; its marketing page, 2026-05-24.
+# and H200 are HGX (SXM). Source: docs/providers.md, "DigitalOcean".
 _CANONICAL = {
     "NVIDIA H100": "H100 SXM",
     "NVIDIA H200": "H200 SXM",

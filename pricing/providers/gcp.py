@@ -14,10 +14,10 @@ from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, dig, is_json_with, next_key, rows_at
 
 _SSD = ("SSD backed Local Storage",)
-# Hours in the month of which local SSD is priced. Source: PROVIDERS 0.7.
+# Hours in the month of which local SSD is priced. Source: docs/providers.md, "Months".
 _HOURS_PER_MONTH = 730
 _UNITS = {"h": Decimal(1), "GiBy.h": Decimal(1), "GiBy.mo": Decimal(1) / _HOURS_PER_MONTH}
-# Commitments and other usage types are left out. Source: PROVIDERS 8 (2).
+# Commitments and other usage types are left out. Source: docs/providers.md, "Google Cloud".
 _USAGE = {"OnDemand": Tier.ON_DEMAND, "Preemptible": Tier.SPOT}
 
 # Price of a part per hour, by tier, region and the words of its description.

@@ -17,7 +17,7 @@ from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 _BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
 # Clouds whose rows mean what ours mean. Left out: those with known errors (slices of Vultr as whole GPUs,
 # total memory of DigitalOcean) and RunPod, whose secure and community cloud it does not tell apart.
-# Source: PROVIDERS 24, gpuhunt, "known errors".
+# Source: docs/providers.md, "Witnesses".
 _CLOUDS = ("aws", "azure", "gcp", "lambda", "oci", "nebius", "verda")
 _COLUMNS = frozenset({"instance_name", "location", "price", "gpu_count", "gpu_name", "gpu_memory", "spot"})
 # A catalogue has some megabytes; what inflates to more is not one.

@@ -11,7 +11,7 @@ from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import is_page_with, needed, text_number
 
 # Plain names are PCIe cards, "NVLink" the same ones with a bridge (80 GB, not the NVL of 94 GB).
-# Source: PROVIDERS 0.5 and 14; offers_snapshot.csv, hyperstack rows of 2026-08-22.
+# Source: docs/providers.md, "Names"; the bundled snapshot, hyperstack rows of 2026-08-22.
 _CANONICAL = {
     "NVIDIA H100": "H100 PCIe",
     "NVIDIA H100 NVLink": "H100 PCIe",

@@ -8,7 +8,7 @@ from pricing.provider import Page, Provider, ProviderClass
 from pricing.reading import amount, is_json_with, name_of, needed, read_rows, rows_at
 
 # Part number: a word that its name must hold (names as E3 or V2 say nothing by themselves), the device, and
-# the shapes with their GPUs. Source: PROVIDERS 9 (3); hardware_aliases.csv, Oracle Cloud; docs.oracle.com.
+# the shapes with their GPUs. Source: docs/providers.md, "Oracle"; planner/data/gpus.toml.
 _Part = tuple[str, str, Mapping[str, int]]
 _PARTS: Mapping[str, _Part] = {
     "B95909": ("A10", "A10", {"VM.GPU.A10.1": 1, "VM.GPU.A10.2": 2, "BM.GPU.A10.4": 4}),

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
-from pricing.provider import Page, Provider, ProviderClass
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 
 _PRICE_UNIT = Decimal(10) ** -8  # prices are whole 1e-8 of the currency
-# `formattedPrice` is rounded to cents. Source: PROVIDERS 18 (3).
+# `formattedPrice` is rounded to cents. Source: docs/providers.md, "OVHcloud".
 _HALF_CENT = Decimal("0.005")
-# Hours in a month of the monthly plans, as everywhere here. Source: PROVIDERS 0.7.
+# Hours in a month of the monthly plans, as everywhere here. Source: docs/providers.md, "Months".
 _HOURS_PER_MONTH = 730
 _MODES = {"consumption": Tier.ON_DEMAND, "monthly.postpaid": Tier.RESERVED_OTHER}
 
@@ -26,10 +26,17 @@ class OvhCloud(Provider):
     title = "OVHcloud"
     kind = ProviderClass.NEOCLOUD
     home = "https://www.ovh.com/manager/public-cloud/"
+    currencies = frozenset({"EUR"})
     pages: ClassVar = {
         "catalog": "https://api.ovh.com/1.0/order/catalog/public/cloud?ovhSubsidiary=FR",
         "catalog_us": "https://api.us.ovhcloud.com/1.0/order/catalog/public/cloud?ovhSubsidiary=US",
     }
+
+    def requests(self, keys: Keys) -> Iterable[Request]:
+        """Ask both companies; one that does not answer leaves the prices of the other."""
+        del keys
+        for key, url in self.pages.items():
+            yield Request(page=key, url=url, is_optional=key != "catalog")
 
     def recognise(self, page: Page) -> str | None:
         """Tell the two companies by subsidiary and currency."""

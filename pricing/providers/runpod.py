@@ -22,11 +22,11 @@ _QUERY = """query Prices { gpuTypes {
 # Source: runpod/docs openapi.json (maxCount.secure 8); whether these sizes are in stock stays unknown.
 _COUNTS_UNSTATED = (1, 2, 4, 8)
 # Community prices that were never on offer: H200 0.50 and MI300X 0.50 against 3.99 and 2.39 secure; true ones
-# lie above 0.45 of secure. Source: PROVIDERS 1 (4); offers_snapshot.csv, runpod rows of 2026.
+# lie above 0.45 of secure. Source: docs/providers.md, "RunPod".
 _LEAST_SHARE_OF_SECURE = Decimal("0.3")
 # The same without a secure price beside it and without the cloud flag (A100 SXM 40GB 1.00, 2026-08-22).
 _PLACEHOLDERS = frozenset({Decimal("0.5"), Decimal(1)})
-# GB of the whole board, for its MIG slices. Source: hardware.csv, RTX PRO 6000 Blackwell Server.
+# GB of the whole board, for its MIG slices. Source: planner/data/gpus.toml, RTX PRO 6000 Blackwell Server.
 _MIG_BOARD_GB = {"RTX PRO 6000": 96}
 
 

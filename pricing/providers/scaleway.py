@@ -9,7 +9,7 @@ from pricing.offer import Billing, Problem, RawOffer
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, dig, name_of, next_key, number, of_kind, read_rows, whole
 
-# Zones with GPUs. Source: PROVIDERS 17 (1).
+# Zones with GPUs. Source: docs/providers.md, "Scaleway".
 _ZONES = ("fr-par-2", "fr-par-1", "nl-ams-1", "pl-waw-2")
 _PAGE_SIZE = 100
 _GIB = 2**30
@@ -28,6 +28,7 @@ class Scaleway(Provider):
     title = "Scaleway"
     kind = ProviderClass.NEOCLOUD
     home = "https://console.scaleway.com/instance/servers/create"
+    currencies = frozenset({"EUR"})
     pages: ClassVar = {
         "servers": "https://api.scaleway.com/instance/v1/zones/fr-par-2/products/servers",
         "availability": "https://api.scaleway.com/instance/v1/zones/fr-par-2/products/servers/availability",

@@ -16,7 +16,8 @@ from pricing.reading import amount, beginning, name_of, read_rows
 from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 
 # Only the newest schema directory is refreshed: v6 still had the prices of spring 2025 in March 2026.
-# Files that are edited by hand (RunPod, Cudo, DigitalOcean, Paperspace) are left out. Source: PROVIDERS 24.
+# Files that are edited by hand (RunPod, Cudo, DigitalOcean, Paperspace) are left out.
+# Source: docs/providers.md, "Witnesses".
 _BASE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
 _CLOUDS = ("aws", "azure", "gcp", "lambda", "oci", "nebius")
 _COLUMNS = frozenset(

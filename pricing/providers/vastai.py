@@ -12,7 +12,8 @@ from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, is_json_with, lower_quartile, name_of, next_key, number, whole
 
-# Names as Vast.ai writes them, in books near its page limit. Source: hardware_aliases.csv, Vast.ai.
+# Names as Vast.ai writes them, in books near its page limit.
+# Source: planner/data/gpus.toml, names seen at Vast.ai.
 _BOOKS: Mapping[str, tuple[str, ...]] = {
     "h100_sxm": ("H100 SXM",),
     "h100_pcie": ("H100 NVL", "H100 PCIE"),
@@ -27,9 +28,10 @@ _BOOKS: Mapping[str, tuple[str, ...]] = {
     "rtx_3090": ("RTX 3090", "RTX 3090 Ti"),
     "amd": ("MI300X", "MI325X", "MI355X"),
 }
-# Vast.ai writes "H200 NVL" for the card. Source: hardware_aliases.csv, seen in Vast.ai.
+# Vast.ai writes "H200 NVL" for the card. Source: planner/data/gpus.toml, names seen at Vast.ai.
 _CANONICAL: Mapping[str, str] = {"H200": "H200 SXM"}
-# Offers in one answer, whatever limit is asked for: a book this long may be cut off. Source: PROVIDERS 2 (1).
+# Offers in one answer, whatever limit is asked for: a book this long may be cut off.
+# Source: docs/providers.md, "Vast.ai".
 _PAGE_LIMIT = 64
 
 
@@ -47,11 +49,16 @@ class VastAi(Provider):
     home = "https://cloud.vast.ai/create/"
     pages: ClassVar = {"bundles": "https://console.vast.ai/api/v0/bundles/"}
     min_interval_s = 6.0  # documented: 10 searches a minute
+    names_hosts = True
 
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Ask each book from its cheap end."""
         del keys
-        return [Request(page=book, url=self._url(names, "asc")) for book, names in _BOOKS.items()]
+        first = next(iter(_BOOKS))
+        return [
+            Request(page=book, url=self._url(names, "asc"), is_optional=book != first)
+            for book, names in _BOOKS.items()
+        ]
 
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask a book that may have been cut off from its dear end too: large machines stand there."""
@@ -59,7 +66,8 @@ class VastAi(Provider):
         asked = parse_qs(urlsplit(page.url).query).get("q")
         query = json.loads(asked[0]) if asked else None
         if query and query["order"][0][1] == "asc" and len(_offers_of(page)) >= _PAGE_LIMIT:
-            yield Request(page=next_key(page.key), url=self._url(query["gpu_name"]["in"], "desc"))
+            url = self._url(query["gpu_name"]["in"], "desc")
+            yield Request(page=next_key(page.key), url=url, is_optional=True)
 
     def _url(self, names: Sequence[str], order: str) -> str:
         query = {

@@ -24,7 +24,7 @@ from pricing.reading import (
 )
 
 # GB of one card and its form, by the card's part of `gpu_type` and of plan ids.
-# Source: PROVIDERS 3 (3), plan VRAM / card VRAM; form of the A100 plans: offers_snapshot.csv, vultr rows.
+# Source: docs/providers.md, "Vultr"; form of the A100 plans: the bundled snapshot, vultr rows.
 _CARDS: Mapping[str, tuple[int, str | None]] = {
     "A16": (16, "PCIe"),
     "A40": (48, "PCIe"),
@@ -40,7 +40,7 @@ _CARDS: Mapping[str, tuple[int, str | None]] = {
     "MI355X": (288, "OAM"),
 }
 # Bare metal says its GPUs only in the id; "l40" there is an L40S. GPUs, card, form (None: not stated).
-# Source: PROVIDERS 3 (3), metal map of gpuhunt.
+# Source: docs/providers.md, "Vultr".
 _METAL: Mapping[str, tuple[int, str, str | None]] = {
     "vbm-48c-1024gb-4-a100-gpu": (4, "A100", None),
     "vbm-112c-2048gb-8-h100-gpu": (8, "H100", "SXM"),
@@ -50,7 +50,7 @@ _METAL: Mapping[str, tuple[int, str, str | None]] = {
     "vbm-256c-2048gb-8-mi300x-gpu": (8, "MI300X", "OAM"),
 }
 # How far a plan's memory may be from count x card: labels say 180 or 192 GB for one B200.
-# Source: PROVIDERS 0.5, "+-9.5 %".
+# Source: docs/providers.md, "Names".
 _MEMORY_TOLERANCE = 0.095
 
 

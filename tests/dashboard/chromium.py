@@ -45,11 +45,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_server(database: Path, **environ: str) -> Iterator[str]:
+def running_server(database: Path, *, base_path: str = "", **environ: str) -> Iterator[str]:
     """Run `breakeven dashboard` on a free port and give its address, once it answers."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "dashboard", "dashboard", "--port", str(port)]
+    if base_path:
+        url, command = f"{url}/{base_path}", [*command, "--base-path", base_path]
     known = {name: value for name, value in os.environ.items() if not name.startswith("BREAKEVEN_")}
     server = subprocess.Popen(
         command,

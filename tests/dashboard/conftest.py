@@ -40,12 +40,12 @@ Cli = Callable[..., Ran]
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], now: datetime, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run one command in this process at a fixed time; an unexpected error fails with its traceback."""
+    """Run one command in this process, at a fixed or a given time; an error comes with its traceback."""
     monkeypatch.setenv("BREAKEVEN_DEBUG", "1")
 
-    def run(*arguments: object) -> Ran:
+    def run(*arguments: object, at: datetime = now) -> Ran:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments], clock=lambda: now)
+        code = main([str(argument) for argument in arguments], clock=lambda: at)
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 

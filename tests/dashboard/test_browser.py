@@ -1,12 +1,14 @@
 """The main path in a real browser: open, read the verdict, change the question, take the figures away."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.browser
 if find_chromium() is None and not IN_CI:
     pytest.skip("no Chromium on this machine (apt-get install chromium)", allow_module_level=True)
 
+AXE = "axe_playwright_python.base"
 VERDICT, OPTIONS = ".st-key-verdict", ".st-key-options"
 
 
@@ -68,6 +71,16 @@ def query(watched: Watched) -> dict[str, list[str]]:
     return parse_qs(urlsplit(watched.page.url).query)
 
 
+def wait_for_query(watched: Watched, **wanted: str) -> None:
+    """Wait until the address says exactly this, in whatever order."""
+    watched.page.wait_for_function(
+        "wanted => { const found = new URLSearchParams(location.search); found.sort();"
+        " const asked = new URLSearchParams(wanted); asked.sort();"
+        " return found.toString() === asked.toString(); }",
+        arg=wanted,
+    )
+
+
 def choose(watched: Watched, key: str, option: str) -> None:
     box = watched.page.locator(f".st-key-{key} input").first
     box.click()
@@ -85,12 +98,12 @@ def test_the_main_path(watched, url, server_database, tmp_path):
     page.locator(f"{OPTIONS} canvas").first.wait_for()
     first = verdict(watched)
     assert "4 h a day" in first
-    assert query(watched) == {}
+    wait_for_query(watched, v="1")
 
     choose(watched, "model", "qwen3-8b")
     second = wait_for_another_verdict(watched, first)
     settled(watched)
-    assert query(watched) == {"model": ["qwen3-8b"]}
+    wait_for_query(watched, model="qwen3-8b", v="1")
 
     slider = page.locator(".st-key-hours_per_day").get_by_role("slider")
     slider.focus()
@@ -98,7 +111,7 @@ def test_the_main_path(watched, url, server_database, tmp_path):
     third = wait_for_another_verdict(watched, second)
     settled(watched)
     assert "4.1 h a day" in third
-    assert query(watched) == {"model": ["qwen3-8b"], "hours_per_day": ["4.1"]}
+    wait_for_query(watched, model="qwen3-8b", hours_per_day="4.1", v="1")
 
     page.reload()
     page.locator(f"{OPTIONS} canvas").first.wait_for()
@@ -137,24 +150,63 @@ def test_an_address_with_an_alias_and_bad_values_becomes_the_canonical_one(watch
     page.get_by_text("In the address").first.wait_for()
     settled(watched)
     page.wait_for_function("() => location.search.includes('model=qwen3-8b')")
-    assert query(watched) == {"model": ["qwen3-8b"], "provider": ["runpod", "vastai"]}
+    assert query(watched) == {"model": ["qwen3-8b"], "provider": ["runpod", "vastai"], "v": ["1"]}
     assert "hours_per_day" in page.locator("[data-testid=stAlert]").all_inner_texts()[0]
 
 
-def test_the_question_survives_the_way_between_pages_and_back(watched, url):
+def test_the_question_survives_the_way_over_all_pages_a_reload_and_another_browser(watched, browser, url):
     page = watched.page
-    page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home")
+    asked = {"model": "qwen3-8b", "hours_per_day": "8", "context": "4096", "owner": "home", "set": "pue=1.2"}
+    page.goto(f"{url}/?{urlencode(asked)}")
     page.locator(f"{OPTIONS} canvas").first.wait_for()
+    settled(watched)
+    first = verdict(watched)
+    for name in ("Size", "Market", "Compare", "Method", "Decide"):
+        page.get_by_role("link", name=name, exact=True).click()
+        path = "/" if name == "Decide" else f"/{name.lower()}"
+        page.wait_for_url(lambda address, path=path: urlsplit(address).path == path)
+        page.locator(VERDICT if name == "Decide" else ".st-key-answer").wait_for()
+        settled(watched)
+        wait_for_query(watched, **asked, v="1")
+    assert verdict(watched) == first
+    page.reload()
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    assert verdict(watched) == first
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    other = watch(context, url)
+    other.page.goto(page.url)
+    other.page.locator(f"{OPTIONS} canvas").first.wait_for()
+    assert verdict(other) == first
+    context.close()
+
+
+def test_back_and_forward_show_the_question_of_their_address(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=qwen3-8b&context=4096&owner=home&v=1")
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    settled(watched)
+    first = verdict(watched)
+    slider = page.locator(".st-key-hours_per_day").get_by_role("slider")
+    slider.focus()
+    slider.press("End")
+    second = wait_for_another_verdict(watched, first)
+    asked = {"model": "qwen3-8b", "context": "4096", "owner": "home", "v": "1"}
+    wait_for_query(watched, **asked, hours_per_day="24")
     settled(watched)
     page.get_by_role("link", name="Size", exact=True).click()
     page.locator(".st-key-answer").wait_for()
     settled(watched)
-    assert urlsplit(page.url).path == "/size"
-    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+    wait_for_query(watched, **asked, hours_per_day="24")
     page.go_back()
     page.locator(VERDICT).wait_for()
     settled(watched)
-    assert query(watched) == {"model": ["qwen3-8b"], "context": ["4096"], "owner": ["home"]}
+    assert verdict(watched) == second
+    page.go_back()
+    assert wait_for_another_verdict(watched, second) == first
+    wait_for_query(watched, **asked)
+    page.go_forward()
+    assert wait_for_another_verdict(watched, first) == second
+    wait_for_query(watched, **asked, hours_per_day="24")
 
 
 @pytest.mark.parametrize("path", ["size", "market", "compare", "method"])
@@ -169,11 +221,120 @@ def test_every_page_answers_at_a_path_of_its_own_and_asks_no_other_host(watched,
     assert unexpected == []
 
 
-def test_a_narrow_screen_needs_no_sideways_scrolling(browser, url):
-    context = browser.new_context(viewport={"width": 390, "height": 844})
+def test_the_pages_work_below_a_path(browser, server_database):
+    with running_server(server_database, base_path="tools/gpu") as address:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        watched = watch(context, address.removesuffix("/tools/gpu"))
+        page = watched.page
+        page.goto(f"{address}/?model=qwen3-8b")
+        page.locator(f"{OPTIONS} canvas").first.wait_for()
+        first = verdict(watched)
+        page.get_by_role("link", name="Size", exact=True).click()
+        page.locator(".st-key-answer").wait_for()
+        settled(watched)
+        assert urlsplit(page.url).path == "/tools/gpu/size"
+        wait_for_query(watched, model="qwen3-8b", v="1")
+        page.reload()
+        page.locator(".st-key-answer").wait_for()
+        page.get_by_role("link", name="Decide", exact=True).click()
+        page.locator(f"{OPTIONS} canvas").first.wait_for()
+        assert verdict(watched) == first
+        assert urlsplit(page.url).path == "/tools/gpu/"
+        assert watched.foreign == []
+        example = page.get_by_role("link", name="Always on")
+        assert urlsplit(str(example.evaluate("link => link.href"))).path == "/tools/gpu/"
+        context.close()
+
+
+def columns_in_sight(watched: Watched, key: str) -> list[str]:
+    """Return the titles of the columns of a table that stand on the screen in full, without scrolling."""
+    grid = watched.page.locator(f".st-key-{key}").first
+    grid.locator("canvas").first.wait_for()
+    titles = grid.locator("[role=columnheader]")  # of the table that a screen reader is given: what is drawn
+    titles.first.wait_for(state="attached")
+    return [title for title in titles.all_inner_texts() if title][:-1]  # the last one may be cut
+
+
+def test_what_decides_is_in_sight_without_scrolling_on_a_laptop(browser, url):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
     watched = watch(context, url)
     watched.page.goto(url)
-    watched.page.locator(f"{OPTIONS} canvas").first.wait_for()
-    width = watched.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert width <= 390
+    seen = columns_in_sight(watched, "options")
+    wanted = [
+        "option",
+        "USD/month",
+        "from",
+        "USD/M tokens*",
+        "one user* [tok/s]",
+        "counts",
+        "price seen",
+        "source",
+    ]
+    assert seen[: len(wanted)] == wanted
+    watched.page.goto(f"{url}/market")
+    seen = columns_in_sight(watched, "offers")
+    assert seen[:8] == ["GPU", "USD/GPU-h", "provider", "tier", "region", "status", "seen [UTC]", "source"]
     context.close()
+
+
+@pytest.fixture
+def narrow(browser, url: str) -> Iterator[Watched]:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    yield watch(context, url)
+    context.close()
+
+
+@pytest.mark.parametrize("path", ["", "size", "market", "compare", "method"])
+def test_a_narrow_screen_needs_no_sideways_scrolling(narrow, url, path):
+    narrow.page.goto(f"{url}/{path}")
+    narrow.page.locator("canvas").first.wait_for()
+    settled(narrow)
+    for wide in ("document.documentElement", "document.querySelector('[data-testid=stMain]')"):
+        assert narrow.page.evaluate(f"{wide}.scrollWidth <= window.innerWidth"), wide
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "titles"),
+    [("", "options", ["option", "USD/month"]), ("market", "offers", ["GPU", "USD/GPU-h"])],
+)
+def test_a_narrow_screen_shows_what_it_is_and_what_it_costs(narrow, url, path, key, titles):
+    narrow.page.goto(f"{url}/{path}")
+    assert columns_in_sight(narrow, key)[:2] == titles
+
+
+def serious(watched: Watched, script: str) -> list[tuple[str, list[str]]]:
+    """Return what axe-core calls serious or critical on the page as it stands."""
+    watched.page.evaluate(f"window.axe ?? eval({json.dumps(script)})")
+    result = watched.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (violation["id"], [node["html"][:200] for node in violation["nodes"]])
+        for violation in result["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("path", ["", "size", "market", "compare", "method"])
+def test_an_accessibility_scan_finds_nothing_serious(watched, url, path):
+    axe = import_module(AXE) if IN_CI else pytest.importorskip(AXE)
+    page = watched.page
+    page.goto(f"{url}/{path}")
+    page.locator("canvas").first.wait_for()
+    settled(watched)
+    for folded in page.locator("[data-testid=stExpander] summary:visible").all():
+        folded.click()
+    for tab in page.get_by_role("tab").all() or [None]:
+        if tab is not None:
+            tab.click()
+        settled(watched)
+        assert serious(watched, axe.AXE_SCRIPT) == [], tab
+    light = page.locator("[data-testid=stApp]").evaluate("app => getComputedStyle(app).backgroundColor")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "light => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor !== light",
+        arg=light,
+    )
+    settled(watched)
+    assert serious(watched, axe.AXE_SCRIPT) == [], "dark"
+    page.set_viewport_size({"width": 390, "height": 844})
+    settled(watched)
+    assert serious(watched, axe.AXE_SCRIPT) == [], "dark and narrow"

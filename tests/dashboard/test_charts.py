@@ -43,6 +43,19 @@ def drawn(drawing: charts.Drawing) -> list[dict[str, object]]:
     return [row for layer in layers for row in layer.get("data", chart.get("data", {})).get("values", [])]
 
 
+def test_words_take_the_colour_of_the_page_and_the_chart_is_what_the_schema_allows():
+    drawing = charts.crossing(CROSSING, Money())
+    dark, spec = drawing.to_spec(is_dark=True), drawing.to_spec(is_dark=False)
+    assert dark["config"]["axis"]["labelColor"] == "#e6e6e6"
+    assert spec["config"]["text"] == {"color": "#31333f"}
+    assert "#0072B2" in str(spec)
+    assert "#0072B2" not in str(dark)
+    checked = drawing.chart.to_dict(validate=True)
+    assert {key: spec[key] for key in ("layer", "height")} == {
+        key: checked[key] for key in ("layer", "height")
+    }
+
+
 def layers_of(drawing: charts.Drawing, mark: str) -> list[dict[str, object]]:
     return [layer for layer in drawing.chart.to_dict()["layer"] if layer["mark"]["type"] == mark]
 
@@ -157,13 +170,26 @@ def test_the_grid_says_in_words_how_many_gpus_hold_a_model():
         Scenario(model="qwen3-8b"), ["qwen3-8b", "qwen3-coder-480b-a35b"], ["RTX 4090", "H200 SXM"]
     )
     assert [cell.word for cell in cells] == ["fits", "fits", "no", "2 GPUs"]
-    drawing = charts.grid(cells, row_title="model", column_title="GPU", alt_text="a grid")
-    assert [row["word"] for row in drawn(drawing)][:4] == ["fits", "fits", "no", "2 GPUs"]
-    assert data.cells_as_rows(cells)[1] == {
-        "": "qwen3-coder-480b-a35b",
-        "RTX 4090": "no",
-        "H200 SXM": "2 GPUs",
-    }
+    rows = data.cells_as_rows(cells)
+    assert list(rows[1]) == ["", "RTX 4090", "H200 SXM"]
+    assert rows[1]["RTX 4090"] == "not with 8"
+    assert re.fullmatch(r"2x H200 SXM: [\d.]+\* tok/s", rows[1]["H200 SXM"])
+
+
+def test_a_history_over_years_says_the_year(database):
+    offers = [offer for offer in data.history("H100 SXM", []) if offer.is_rankable]
+    layers = charts.history("H100 SXM", offers).chart.to_dict()["layer"]
+    assert {layer["encoding"]["x"]["axis"]["format"] for layer in layers} == {"%Y-%m-%d"}
+
+
+def test_the_bars_of_prices_say_of_what_and_of_when_they_are(database):
+    rows = [row for row in data.market() if row["is_ranked"]]
+    drawing = charts.price_bars(rows)
+    assert drawing.title == "The cheapest of each, for the 20 GPUs that are offered most often"
+    words = [value["text"] for value in drawing.chart.to_dict()["data"]["values"]]
+    assert len(words) == 20
+    assert all(re.search(r", \d{4}-\d\d-\d\d$", word) for word in words), words
+    assert charts.price_bars(rows[:1]).title == "The cheapest of these"
 
 
 def test_only_the_points_on_the_front_are_named():

@@ -46,6 +46,23 @@ def test_unknown_model_names_close_matches(cli, command):
 
 
 @pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("size", "zzzzzz", "--gpu", "H100 SXM"), "unknown model 'zzzzzz'; `breakeven models` lists them"),
+        (("size", MODEL, "--gpu", "zzzzzz"), "unknown GPU 'zzzzzz'; `breakeven gpus` lists them"),
+        (("plan", MODEL, "--currency", "XXX"), "unknown currency 'XXX'; give an ISO 4217 code such as EUR"),
+        (
+            ("plan", MODEL, "--electricity-region", "QQQQ"),
+            "unknown electricity region 'QQQQ'; give a code such as DE or US-CA:commercial",
+        ),
+        (("prices", "accept", "000000", "--reason", "x"), "`breakeven prices rejected` lists those"),
+    ],
+)
+def test_a_name_close_to_none_says_where_the_names_are(cli, database, command, expected):
+    assert_one_line(cli(*command), 2, expected)
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         (("--gpu", "H1000 SXM"), ("unknown GPU 'H1000 SXM'", "H100 SXM")),
@@ -71,11 +88,20 @@ def test_bad_options_of_size(cli, options, expected):
         ("--hours-per-day", "-4", "hours above 0 and up to 24"),
         ("--hours-per-day", "25", "hours above 0 and up to 24"),
         ("--hours-per-day", "nan", "'nan' is not allowed"),
+        ("--hours-per-day", "-inf", "'-inf' is not allowed; give a finite number"),
+        ("--hours-per-day", "-1e3", "-1000.0 is not allowed"),
         ("--hours-per-day", "4,5", "with a decimal point: 4.5"),
         ("--days-per-month", "32", "days above 0 and up to 31"),
         ("--budget-usd", "0", "an amount above 0"),
         ("--budget-usd", "-100", "an amount above 0"),
         ("--budget-usd", "inf", "'inf' is not allowed"),
+        ("--budget-usd", "1e308", "'1e+308' is not allowed; give an amount above 0, and up to 1e+15"),
+        ("--context", "1e26", "'1e+26' is not allowed; give at least 1 token, and up to 1e+12"),
+        ("--gpus", "2000", "2000 is not allowed; give 1 to 1024 GPUs"),
+        ("--max-tpot-ms", "1e99", "give a time above 0 ms, and up to 1e+15"),
+        ("--min-tokens-per-s-per-user", "1e9", "give a speed of at least 0 tokens/s, and up to 1e+06"),
+        ("--limit", "-1", "--limit: -1 is not allowed; give 1 or more, or 0 for all"),
+        ("--explain", "-1", "--explain: -1 is not allowed"),
         ("--electricity-usd-per-kwh", "-0.1", "USD/kWh"),
         ("--electricity-usd-per-kwh", "0,175", "with a decimal point: 0.175"),
         ("--electricity-region", "Atlantis", "unknown electricity region 'Atlantis'"),
@@ -83,9 +109,13 @@ def test_bad_options_of_size(cli, options, expected):
         ("--requests-per-s", "-1", "above 0"),
         ("--max-price-age", "-1", "at least 0 days"),
         ("--as-of", "yesterday", "a date such as"),
+        ("--as-of", "0001-01-01", "a date of the years 2000 to 2099"),
+        ("--as-of", "2026-12-02", "is in the future"),
         ("--currency", "XXX", "unknown currency 'XXX'"),
         ("--owner", "me", "'me' is not one of home, office, colo"),
         ("--own", "0x RTX 4090", "hardware such as"),
+        ("--own", "-1x RTX 4090", 'hardware such as "2x RTX 4090", 1 to 1024 of it'),
+        ("--own", "1000000x RTX 4090", "1 to 1024 of it"),
         ("--own", "2x RTX 9999", "unknown GPU 'RTX 9999'"),
         ("--provider", "runpd", "unknown provider 'runpd'; close matches: runpod"),
         ("--tier", "spott", "one of on_demand, spot"),
@@ -105,10 +135,17 @@ def test_options_that_contradict_each_other(cli, database):
 
 
 @pytest.mark.parametrize(
-    "name", ["model.gguf", "config.json", "hf:Qwen/Qwen3-8B", "http://127.0.0.1/config.json"]
+    ("name", "expected"),
+    [
+        ("model.gguf", "model.gguf: No such file"),
+        ("config.json", "config.json: No such file"),
+        ("hf:Qwen", "'hf:Qwen' is not hf:owner/name"),
+        ("http://127.0.0.1/config.json", "addresses are not fetched"),
+        ("Qwen/Qwen-1000", "hf:Qwen/Qwen-1000 asks the Hugging Face hub"),
+    ],
 )
-def test_what_is_no_model_of_the_catalogue_is_refused_in_one_line(cli, name):
-    assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2)
+def test_what_is_no_model_is_refused_in_one_line(cli, name, expected):
+    assert_one_line(cli("size", name, "--gpu", "H100 SXM", "--json"), 2, expected)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +186,104 @@ def test_bad_sizing_files(cli, tmp_path, text, expected):
     file = tmp_path / "sizing.json"
     file.write_text(text, encoding="utf-8")
     assert_one_line(cli("size", MODEL, "--sizing", file), 2, expected)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("capacity", MODEL, "--gpu", "B200", "--budget-gb", "1e300"), ("--budget-gb: 1e+300", "up to 1e9")),
+        (("finetune", MODEL, "--rank", "1e30"), ("--rank: '1e+30'", "1 to 100000")),
+        (("finetune", MODEL, "--gpus", "0"), ("--gpus: '0'", "1 to 100000")),
+        (("prices", "status", "--max-age", "-5"), ("--max-age: -5", "at least 0")),
+        (("prices", "refresh", "runpod", "--wait", "-3"), ("--wait: -3", "0 or more seconds")),
+        (("prices", "list", "--as-of", "2026-12-02"), ("--as-of: 2026-12-02", "in the future")),
+        (("prices", "history", "--since", "0001-01-01"), ("--since: '0001-01-01'", "2000 to 2099")),
+        (("dashboard", "--host", "192.0.2.1"), ("--host: '192.0.2.1'", "not an address of this machine")),
+        (("size", "x" * 400, "--gpu", "H100 SXM"), ("unknown model",)),
+    ],
+    ids=lambda value: " ".join(map(str, value))[:40],
+)
+def test_bad_values_of_other_commands(cli, database, command, expected):
+    assert_one_line(cli(*command), 2, *expected)
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def test_files_nested_without_end(cli, database, tmp_path):
+    saved, scenario = tmp_path / "deep.json", tmp_path / "deep.toml"
+    saved.write_text('{"data": ' + DEEP + "}", encoding="utf-8")
+    scenario.write_text(f"a = {DEEP}\n", encoding="utf-8")
+    assert_one_line(cli("size", MODEL, "--sizing", saved), 2, "--sizing: ", "nested too deeply")
+    assert_one_line(cli("plan", MODEL, "--scenario", scenario), 2, "--scenario: ", "nested too deeply")
+    assert_one_line(cli("prices", "replay", "runpod", saved), 2, str(saved), "not a known page")
+    named = f"gpu_types={saved}"
+    assert_one_line(cli("prices", "replay", "runpod", named), 2, "gpu_types", "nested too deeply")
+
+
+# -- Files to write
+
+WRITERS = {
+    "export": ("export", MODEL, "--as", "csv", "-o"),
+    "scenario": ("plan", MODEL, "--save-scenario"),
+    "launch": ("launch", MODEL, "--gpu", "B200", "--gpus", 2, "-o"),
+    "rows": ("size", "--rows", "in.csv", "-o"),
+}
+
+
+@pytest.fixture
+def rows_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("model,gpu\nllama-3.1-8b-instruct,RTX 4090\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_where_nothing_can_be_written_nothing_is_left(cli, database, rows_file, tmp_path, command):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    (tmp_path / "folder").mkdir()
+    assert_one_line(cli(*command, tmp_path / "none" / "a.csv"), 2, "No such file", "can be written")
+    assert_one_line(cli(*command, tmp_path / "folder"), 2, "Is a directory", "can be written")
+    (tmp_path / "folder").rmdir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").is_char_device(), reason="only Linux has a disk that is always full"
+)
+@pytest.mark.parametrize("command", WRITERS.values(), ids=WRITERS)
+def test_a_full_disk_is_one_line_and_a_device_is_never_replaced(cli, database, rows_file, command):
+    assert_one_line(cli(*command, "/dev/full"), 3, "/dev/full", "No space left", "nothing was written")
+    assert Path("/dev/full").is_char_device()
+    assert cli(*command, "/dev/null").code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_link_is_followed_and_a_file_that_is_replaced_keeps_its_mode(cli, database, tmp_path):
+    real, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    real.write_text("old", encoding="utf-8")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert cli("export", MODEL, "-o", link).code == 0
+    assert link.is_symlink()
+    assert real.read_text(encoding="utf-8").startswith("#")
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").is_char_device(), reason="only Linux has a disk that is always full"
+)
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_an_answer_that_cannot_be_written_is_one_line(options):
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "dashboard", "quants", *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert ran.returncode == 3
+    assert ran.stderr.count("\n") == 1
+    assert "could not be written to stdout: No space left" in ran.stderr
 
 
 # -- Databases
@@ -210,6 +345,49 @@ def prices_of_read_only(file: Path) -> bytes:
     return file.read_bytes()
 
 
+def test_a_url_that_opens_for_reading_only(cli, database, tmp_path, monkeypatch):
+    def use(file):
+        monkeypatch.setenv("BREAKEVEN_DATABASE_URL", f"sqlite:///file:{file}?mode=ro&uri=true")
+
+    monkeypatch.chdir(tmp_path)
+    use(database)
+    before = prices(database)
+    assert cli("prices", "list", "--limit", 1).code == 0
+    assert cli("db", "check", "--json").document["is_read_only"] is True
+    assert_one_line(cli("prices", "refresh", "runpod"), 3, str(database), "read-only")
+    recording = RECORDINGS / "runpod" / "gpu_types.json"
+    assert_one_line(cli("prices", "replay", "runpod", recording), 3, str(database), "read-only")
+    assert prices(database) == before
+    use(tmp_path / "none" / "prices.db")
+    assert_one_line(cli("plan", MODEL), 3, "does not exist", "mode=ro")
+    assert {path.name.partition(".")[0] for path in tmp_path.iterdir()} == {"breakeven"}  # no folder file:
+
+
+@pytest.mark.parametrize("kind", ["truncated", "folder", "locked"])
+def test_a_file_that_cannot_be_used_is_told_apart_and_kept(cli, database, impatient, kind):
+    whole = database.read_bytes()
+    holder = None
+    if kind == "truncated":
+        database.write_bytes(whole[: len(whole) // 2])
+        said = ("damaged one", "BREAKEVEN_DATABASE_URL")
+    elif kind == "folder":
+        database.unlink()
+        database.mkdir()
+        said = ("cannot be opened or created", "BREAKEVEN_DATABASE_URL")
+    else:
+        holder = sqlite3.connect(database, isolation_level=None)
+        holder.execute("PRAGMA journal_mode=DELETE")
+        holder.execute("BEGIN EXCLUSIVE")
+        said = ("locked by another program", "wait or end that program")
+    for command in (("plan", MODEL), ("prices", "list"), ("prices", "status")):
+        assert_one_line(cli(*command), 3, str(database), *said)
+    if holder is not None:
+        holder.execute("ROLLBACK")
+        holder.close()
+        assert cli("prices", "list", "--limit", 1).code == 0
+    assert database.is_dir() or len(database.read_bytes()) in {len(whole), len(whole) // 2}
+
+
 @pytest.fixture
 def impatient(monkeypatch):
     """Do not wait for another writer."""
@@ -232,7 +410,9 @@ def test_a_locked_database_can_be_read_and_says_who_is_in_the_way(cli, database,
     assert cli("prices", "replay", "runpod", recording).code == 0
 
 
-@pytest.mark.parametrize("url", ["mysql://me:secret@host/db", "prices.db", "sqlite:prices.db"])
+@pytest.mark.parametrize(
+    "url", ["mysql://me:secret@host/db", "prices.db", "sqlite:prices.db", "sqlite://prices.db"]
+)
 def test_a_database_url_that_is_none(cli, monkeypatch, url):
     monkeypatch.setenv("BREAKEVEN_DATABASE_URL", url)
     ran = cli("plan", MODEL)
@@ -294,6 +474,9 @@ def test_bad_arguments_of_replay(cli, database):
     when = ("--seen-at", "2027-01-01")
     assert_one_line(cli("prices", "replay", "runpod", recording, *when), 2, "in the future")
     assert_one_line(cli("prices", "replay", "runpod", recording, "--seen-at", "noon"), 2, "--seen-at: 'noon'")
+    for early in ("0001-01-01", "0001-01-01T00:00+14:00", "1999-12-31"):
+        ran = cli("prices", "replay", "runpod", recording, "--seen-at", early)
+        assert_one_line(ran, 2, f"--seen-at: '{early}' is before 2000")
 
 
 # -- The network
@@ -359,23 +542,28 @@ def test_a_bad_row_fills_its_error_and_spoils_no_other(cli, tmp_path):
         f"3,nobody-knows,H100 SXM,8,,\n"
         f'4,{MODEL},H100 SXM,8,,"8,5"\n'
         f"5,{MODEL},H100 SXM\n"
-        f"6,{MODEL},H100 SXM,8,,8192,,\n",
+        f"6,{MODEL},H100 SXM,8,,8192,,\n"
+        "7,,H100 SXM,8,,\n"
+        f"8,{MODEL},,8,,\n",
         encoding="utf-8",
     )
     ran = cli("size", "--rows", source, "-o", target, "--json")
     assert ran.code == 0
-    assert ran.document == {"schema": "breakeven.rows/1", "rows": 6, "errors": 4, "file": str(target)}
+    assert ran.document == {"schema": "breakeven.rows/1", "rows": 8, "errors": 6, "file": str(target)}
     import csv
 
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5", "6", "7", "8"]
     errors = [row["error"] for row in rows]
     assert (errors[0], errors[4]) == ("", "")
     assert "unknown quant 'Q4_K_X'" in errors[1]
     assert "unknown model 'nobody-knows'" in errors[2]
     assert "with a decimal point: 8.5" in errors[3]
     assert "8 cells under 6 headings" in errors[5]
+    assert errors[6:] == [
+        f"{name}: the cell is blank, and no such option is given" for name in ("model", "gpu")
+    ]
     alone = cli("size", MODEL, "--gpu", "H100 SXM", "--gpus", 8, "--json").document
     for name in ("weights_gib", "kv_cache_gib", "runtime_gib", "total_gib", "usable_gib"):
         assert float(rows[0][name]) == pytest.approx(alone["memory"][name], rel=1e-12)
@@ -422,7 +610,8 @@ def test_rows_need_a_place_to_go(cli, tmp_path):
 def test_a_port_that_is_taken_is_one_line_with_the_remedy(cli, database):
     with LoopbackServer() as server:
         port = int(server.url.rpartition(":")[2])
-        assert_one_line(cli("dashboard", "--port", port), 3, f"port {port}", "is taken", "--port")
+        remedy = f"--port {port + 1}, or make dashboard PORT={port + 1}"
+        assert_one_line(cli("dashboard", "--port", port), 3, f"port {port}", "is taken", remedy)
 
 
 @pytest.mark.parametrize(
@@ -430,11 +619,16 @@ def test_a_port_that_is_taken_is_one_line_with_the_remedy(cli, database):
     [
         (("--port", "0"), "1 to 65535"),
         (("--port", "99999"), "1 to 65535"),
-        (("--host", "no such host"), "--host"),
+        (("--base-path", "a b"), "'a b' is not a path"),
+        (("--base-path", "../x"), "'../x' is not a path"),
+        (("--host", "no such host"), "--host: 'no such host' is not an address of this machine"),
+        (("--host", "192.0.2.7"), "--host: '192.0.2.7' is not an address of this machine"),  # RFC 5737
     ],
 )
 def test_bad_addresses_of_the_web_interface(cli, database, options, expected):
-    assert_one_line(cli("dashboard", *options), 2, expected)
+    ran = cli("dashboard", *options)
+    assert_one_line(ran, 2, expected)
+    assert "give another" not in ran.err  # the port is not at fault
 
 
 def test_an_error_in_a_whole_process_is_one_line_too():

@@ -166,3 +166,16 @@ def test_a_schedule_catches_up_and_ends_on_sigterm(database: Path, shared: Path)
         assert noted is not None
         assert noted["command"] == "breakeven schedule"
         assert store.all_noted(runs.SCHEDULES) == {}
+
+
+def test_the_history_tells_a_price_that_never_counted_from_one_that_did(
+    cli: Callable[..., Any], store: Store
+) -> None:
+    def states() -> list[str]:
+        lines = cli("prices", "history", "--gpu", "H100 SXM", "--limit", 10_000).out.splitlines()
+        return [line.split("  ")[-1].strip() for line in lines if " acme " in line]
+
+    held(store)
+    assert states() == ["current", "quarantined"]
+    store.record(run(offer("2.69", at=NOW)))
+    assert states() == ["current", "quarantined, resolved"]

@@ -71,6 +71,34 @@ def test_the_text_starts_with_the_verdict_and_marks_estimates(cli, database):
     assert "Left out (" in text
 
 
+def test_the_text_tells_never_from_nothing_to_compare_with(cli, database):
+    def bought(*options):
+        rows = cli("plan", MODEL, "--gpu", "B200", *options).out.split("\n\n")[2].splitlines()
+        (row,) = (row for row in rows if " buy " in row)
+        return row
+
+    assert "  no rental to compare  " in bought("--provider", "hotaisle")
+    assert "  never  " in bought("--hours-per-day", 0.5)
+    assert " months  " in bought("--hours-per-day", 24)
+
+
+def test_recommended_hardware_without_a_price_says_which_price_is_missing(cli, database):
+    command = ("plan", MODEL, "--context", 8192)
+    choices = cli(*command, "--json").document["recommended"].values()
+    unpriced = [one["name"] for one in choices if one and one["usd"] is one["usd_per_hour"] is None]
+    assert unpriced
+    text = cli(*command).out
+    for name in unpriced:
+        assert f"{name}: no purchase price known" in text
+
+
+def test_a_past_day_counts_for_purchases_and_apis_too(cli, database):
+    document = cli("plan", MODEL, "--as-of", "2025-12-31", "--json").document
+    kinds = {option["kind"] for option in document["options"]}
+    assert kinds == {"rent", "buy"}
+    assert all(option["price"]["seen_at"][:10] <= "2025-12-31" for option in document["options"])
+
+
 def test_a_plan_loads_none_of_the_heavy_libraries(database):
     code = (
         "import sys; from dashboard.cli import main\n"
@@ -179,6 +207,28 @@ def test_an_option_that_is_not_there_cannot_be_explained(cli, database):
     )
 
 
+def test_sensitivity_says_how_sure_it_is_and_orders_what_moves_it(cli, database):
+    asked = ("plan", MODEL, "--hours-per-day", 12, "--sensitivity")
+    document = cli(*asked, "--json").document
+    assert document["schema"] == "breakeven.sensitivity/1"
+    assert 0.0 <= document["probability_buying_is_cheaper"] <= 1.0
+    effects = [swing["effect_usd_per_month"] for swing in document["swings"]]
+    assert effects == sorted(effects, reverse=True)
+    ran = cli(*asked)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"Buying {document['buy']} is cheaper than renting {document['rent']}")
+    for swing in document["swings"]:
+        assert swing["title"][:40] in ran.out
+    assert "What would change the answer" in ran.out
+
+
+def test_sensitivity_without_anything_to_compare_is_an_answer(cli, empty_database):
+    ran = cli("plan", MODEL, "--sensitivity")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "no machine to buy has a rental to be compared with, so there is nothing to vary\n"
+    assert cli("plan", MODEL, "--sensitivity", "--json").document == {"schema": "breakeven.sensitivity/1"}
+
+
 def test_assumptions_are_listed_without_a_model(cli):
     ran = cli("plan", "--assumptions", "--set", "power_kw=0.7", "--json")
     assert ran.code == 0
@@ -227,6 +277,21 @@ def test_a_file_of_llama_bench_gives_the_measured_speed_of_its_machine(cli, tmp_
         "size", "qwen3.5-35b-a3b", "--gpu", "H100 SXM", "--decode-tokens-per-s", 99, "--json"
     ).document
     assert (other["gpu"], other["speed"]["decode_tokens_per_s"]) == ("H100 SXM", 99)
+
+
+def test_a_sizing_of_its_own_stays_an_estimate(cli, tmp_path):
+    file = tmp_path / "sizing.json"
+    file.write_text(cli("size", "llama-3.1-8b-instruct", "--gpu", "RTX 4090", "--json").out, encoding="utf-8")
+    ran = cli("size", "llama-3.1-8b-instruct", "--sizing", file, "--json")
+    speed, written = ran.document["speed"], json.loads(file.read_text(encoding="utf-8"))["speed"]
+    assert (ran.code, ran.err, speed["source"]) == (0, "", "estimated")
+    for name in ("decode_tokens_per_s", "decode_low", "decode_high"):
+        assert speed[name] == written[name]
+    other = cli("size", "llama-3.1-8b-instruct", "--gpu", "A10", "--sizing", file)
+    assert "the speed given is that of 1x RTX 4090 and is not used for another machine" in other.err
+    wrong = cli("size", MODEL, "--sizing", file)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "a sizing of the model that is asked for" in wrong.err
 
 
 def test_a_plan_writes_nothing_to_the_database(cli, database):

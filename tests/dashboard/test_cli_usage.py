@@ -39,6 +39,19 @@ def test_every_command_has_help_with_an_example(cli, words):
     assert "example:" in ran.out
 
 
+@pytest.mark.parametrize("words", [(), ("prices",), ("db",)], ids=" ".join)
+def test_help_of_the_program_and_of_a_group_lists_their_commands(cli, words):
+    below = build_parser()
+    for word in words:
+        below = below.subcommands()[word]
+    for asked in ("-h", "--help"):
+        ran = cli(*words, asked)
+        assert (ran.code, ran.err) == (0, "")
+        listed = ran.out.partition("\ncommands:\n")[2].partition("\n\n")[0]
+        assert re.findall(r"^    (\S+)", listed, re.MULTILINE) == list(below.subcommands())
+        assert "example:" in ran.out
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_option_and_argument_has_help(words):
     for action in COMMANDS[words]._actions:

@@ -10,7 +10,8 @@ from planner.scenario import Scenario
 
 
 def test_every_option_of_a_scenario_is_a_field_but_the_file_that_only_the_command_line_reads():
-    assert set(state.FIELDS) == set(Scenario.option_names()) - {"sizing"}
+    of_files = {"sizing", "params", "fact"}
+    assert set(state.FIELDS) == set(Scenario.option_names()) - of_files
 
 
 def test_an_empty_address_is_the_default_question():
@@ -55,6 +56,14 @@ def test_a_repository_name_stands_for_its_model_and_names_become_canonical():
         ("bogus", "1", "bogus: not an option, ignored"),
         ("sizing", "/etc/hostname", "sizing: only the command line reads files, ignored"),
         ("set", "purchase_usd=-1", "purchase_usd"),
+        ("set", "foo=1", "set: unknown assumption 'foo'"),
+        ("set", "pue", "set: 'pue' is not allowed; give NAME=VALUE"),
+        ("own", "junk", "own: unknown GPU 'junk'"),
+        ("own", "0x B200", "own: '0x B200' is not allowed"),
+        ("provider", "nope", "provider: unknown provider 'nope'"),
+        ("tier", "cheap", "tier: 'cheap' is not allowed; give one of on_demand"),
+        ("currency", "XXX", "unknown currency 'XXX'"),
+        ("v", "2", "v: '2' is a form of address that this version does not know"),
     ],
 )
 def test_a_bad_value_falls_back_to_the_default_and_is_reported(name, value, said):
@@ -67,13 +76,46 @@ def test_a_bad_value_falls_back_to_the_default_and_is_reported(name, value, said
 def test_a_value_outside_the_range_of_its_widget_is_brought_into_it_and_reported():
     scenario, complaints = state.read_address({"budget_usd": "1e12"})
     assert scenario.budget_usd == 1e9
-    assert complaints == ["budget_usd: 1e+12 is outside what the page offers; 1e+09 is used"]
+    assert complaints == [
+        "budget_usd: 1,000,000,000,000 is outside what the page offers; 1,000,000,000 is used"
+    ]
 
 
 def test_values_that_exclude_each_other_are_reported_and_one_of_them_is_dropped():
     scenario, complaints = state.read_address({"electricity_region": "DE", "electricity_usd_per_kwh": "0.3"})
     assert (scenario.electricity_region, scenario.electricity_usd_per_kwh) == (None, 0.3)
     assert "either a region or electricity_usd_per_kwh" in complaints[0]
+
+
+def test_of_several_values_only_the_bad_ones_are_dropped():
+    scenario, complaints = state.read_address(
+        {"set": ["foo=1", "pue=1.2,term_years=3"], "provider": ["Vast.ai", "nope"]}
+    )
+    assert dict(scenario.set) == {"pue": 1.2, "term_years": 3.0}
+    assert scenario.provider == ("vastai",)
+    assert [text.partition(":")[0] for text in complaints] == ["set", "provider"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [("gpu", "A100", "A100 40GB SXM"), ("own", "2x A100", "2x A100 40GB SXM")],
+)
+def test_a_name_that_may_mean_several_devices_says_which_one_was_taken(name, value, taken):
+    scenario, complaints = state.read_address({name: value})
+    assert getattr(scenario, name) == taken
+    assert len(complaints) == 1
+    assert complaints[0].startswith(f"{name}: 'A100' may also mean A100 40GB PCIe")
+    assert complaints[0].endswith("A100 40GB SXM is taken")
+
+
+def test_a_day_outside_of_the_calendar_is_brought_into_it():
+    scenario, complaints = state.read_address({"as_of": "2001-01-01"})
+    assert f"{scenario.as_of:%Y-%m-%d}" == "2015-01-01"
+    assert complaints == ["as_of: 2001-01-01 is outside what the page offers; 2015-01-01 is used"]
+
+
+def test_the_version_of_this_form_is_no_complaint():
+    assert state.read_address({"v": ["1"]}) == (Scenario(model="qwen3-coder-480b-a35b"), [])
 
 
 def test_filters_of_a_single_page_are_no_part_of_the_question():
@@ -114,8 +156,51 @@ def test_the_canonical_address_repeats_lists_and_leaves_defaults_out():
         "provider": ["runpod", "vastai"],
         "hours_per_day": ["8"],
         "set": ["pue=1.2"],
+        "v": ["1"],
     }
-    assert state.as_address(Scenario(model="qwen3-coder-480b-a35b")) == {}
+    assert state.as_address(Scenario(model="qwen3-coder-480b-a35b")) == {"v": ["1"]}
+
+
+def test_filters_are_in_the_address_of_their_own_page_only():
+    held = {"show_gpu": ["B200"], "show_unranked": True, "show_tier": [], "history_gpu": "H100 SXM"}
+    question = Scenario(model="qwen3-8b")
+    of_market = {"model": ["qwen3-8b"], "show_gpu": ["B200"], "show_unranked": ["true"], "v": ["1"]}
+    assert state.as_address(question, "market", held) == of_market
+    assert state.as_address(question, "size", held) == {"model": ["qwen3-8b"], "v": ["1"]}
+    read, complaints = state.read_page_keys(of_market, "market")
+    assert complaints == []
+    assert {name: read[name] for name in held} == held
+
+
+@pytest.mark.parametrize(
+    ("text", "held", "said"),
+    [
+        ("40", 40.0, 0),
+        ("40.0", 40.0, 0),
+        ("-1", 0.0, 1),
+        ("1e9", 100_000.0, 1),
+        ("nan", 0.0, 1),
+        ("much", 0.0, 1),
+    ],
+)
+def test_the_room_of_the_capacity_screen_is_read_from_the_address(text, held, said):
+    read, complaints = state.read_page_keys({"reserve_gb": [text]}, "size")
+    assert read == {"reserve_gb": held}
+    assert len(complaints) == said
+    assert all(text in complaint for complaint in complaints)
+    assert state.as_address(Scenario(model="qwen3-8b"), "size", {"reserve_gb": 40.0})["reserve_gb"] == ["40"]
+
+
+def test_a_filter_of_another_page_is_said():
+    assert state.read_page_keys({"show_gpu": ["B200"]}, "size") == (
+        {"reserve_gb": 0.0},
+        ["show_gpu: a filter of another page, ignored"],
+    )
+
+
+def test_large_numbers_of_other_assumptions_keep_all_their_digits():
+    question = Scenario(model="qwen3-8b", set=(("purchase_usd", 1234567.0), ("power_kw", 0.1234567)))
+    assert state.as_address(question)["set"] == ["power_kw=0.1234567", "purchase_usd=1234567"]
 
 
 def test_widgets_that_exclude_each_other_raise():

@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import app, data, parts, simulator, state
+from dashboard import address, app, charts, data, parts, simulator, state, tables, what_if
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -32,13 +32,13 @@ def _fresh_server(monkeypatch: pytest.MonkeyPatch, now: datetime) -> None:
     monkeypatch.setattr(data, "now", lambda: now)
 
 
-def opened(page: str = "decide", **query: str) -> AppTest:
+def opened(page: str = "decide", **query: Any) -> AppTest:
     """Open a page as a browser would."""
     test = AppTest.from_file(str(APP), default_timeout=60)
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    return test if page == "decide" else test.switch_page(f"views/{page}.py").run()
+    if page != "decide":
+        test.switch_page(f"views/{page}.py")
+    test.query_params = dict(query)
+    return test.run()
 
 
 def texts(test: AppTest) -> str:
@@ -65,6 +65,86 @@ def test_the_question_is_drawn_on_every_page_and_survives_the_way_between_them(d
     assert test.number_input(key="context").value == 4096
     back = test.switch_page("views/decide.py").run()
     assert back.selectbox(key="model").value == "qwen3-8b"
+
+
+QUESTION = {
+    "model": "qwen3-8b",
+    "context": "4096",
+    "hours_per_day": "8",
+    "owner": "home",
+    "own": "1x RTX 4090",
+    "provider": ["runpod", "vastai"],
+    "set": ["purchase_usd=1234567", "pue=1.2"],
+}
+
+
+def test_the_address_keeps_the_question_on_every_page_and_says_its_version(database):
+    test = opened(**QUESTION)
+    for page in [*PAGES[1:], PAGES[0]]:
+        assert test.query_params == {**QUESTION, "set": sorted(QUESTION["set"]), "v": "1"}
+        test = test.switch_page(f"views/{page}.py").run()
+        again = opened(page, **test.query_params)  # reloaded, or opened by somebody else
+        for name in ("model", "hours_per_day", "context", "own", "provider"):
+            assert again.session_state[name] == test.session_state[name]
+
+
+def test_the_address_follows_every_change_and_leaves_defaults_out(database):
+    test = opened("size", model="qwen3-8b")
+    test.number_input(key="context").set_value(16384).run()
+    assert test.query_params == {"model": "qwen3-8b", "context": "16384", "v": "1"}
+    test.number_input(key="context").set_value(8192).run()
+    assert test.query_params == {"model": "qwen3-8b", "v": "1"}
+
+
+def test_going_back_shows_the_question_of_that_address(database, monkeypatch):
+    test = opened(model="qwen3-8b", hours_per_day="8")
+    test.slider(key="hours_per_day").set_value(20.0).run()
+    assert test.query_params["hours_per_day"] == "20"
+    monkeypatch.setattr(address, "went_through_history", lambda: True)
+    test.query_params = {"model": "qwen3-8b", "hours_per_day": "8", "v": "1"}
+    test.run()
+    assert test.slider(key="hours_per_day").value == 8.0
+    assert "8 h a day" in unescaped(test.markdown[0].value)
+
+
+def test_a_filter_is_in_the_address_of_its_page_and_comes_back_with_it(database):
+    test = opened("market", model="qwen3-8b", show_gpu="B200")
+    assert test.query_params == {"model": "qwen3-8b", "show_gpu": "B200", "v": "1"}
+    test = test.switch_page("views/size.py").run()
+    assert test.query_params == {"model": "qwen3-8b", "v": "1"}
+    test = test.switch_page("views/market.py").run()
+    assert test.multiselect(key="show_gpu").value == ["B200"]
+    assert test.query_params == {"model": "qwen3-8b", "show_gpu": "B200", "v": "1"}
+
+
+def test_a_filter_that_nothing_answers_to_is_dropped_and_said(database):
+    test = opened("market", show_gpu="B2000", history_gpu="H1000")
+    said = unescaped(texts(test))
+    assert "In the address: B2000 is not there, ignored." in said
+    assert "In the address: H1000 is not there, H100 SXM is shown." in said
+    assert test.query_params == {"v": "1"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("set", "foo=1"),
+        ("own", "junk"),
+        ("provider", "nope"),
+        ("gpu", "A100"),
+        ("tier", "cheap"),
+        ("as_of", "1999-01-01"),
+        ("hours_per_day", "nan"),
+        ("v", "7"),
+    ],
+)
+def test_what_the_address_has_wrong_is_said_and_leaves_no_page_blank(database, page, name, value):
+    test = opened(page, **{name: value})
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    said = [unescaped(warning.value) for warning in test.warning]
+    assert any(text.startswith(f"In the address: {name}: ") for text in said)
+    assert test.subheader
 
 
 def test_bad_values_in_the_address_are_reported_in_words(database):
@@ -120,6 +200,9 @@ def test_the_capacity_screen_keeps_15_percent_free(database):
     test.number_input(key="reserve_gb").set_value(40.0).run()
     rows = next(table.value for table in test.dataframe if "needed_gb" in table.value.columns)
     assert list(rows["gpu_count"]) == [2, 2, 1]
+    assert test.query_params["reserve_gb"] == "40"
+    again = opened("size", **test.query_params)
+    assert again.number_input(key="reserve_gb").value == 40.0
 
 
 def test_the_market_counts_what_it_hides(database):
@@ -129,6 +212,30 @@ def test_the_market_counts_what_it_hides(database):
     shown = test.dataframe[0].value
     assert set(shown["gpu"]) == {"B200"}
     assert list(shown["usd_per_gpu_hour"]) == sorted(shown["usd_per_gpu_hour"])
+
+
+@pytest.mark.parametrize(
+    ("prices", "wanted"),
+    [
+        ("database", "rent snapshot, 20"),
+        ("stale_database", "rent stale, "),
+        ("empty_database", "No rental price is known"),
+    ],
+)
+def test_the_answer_says_how_old_its_prices_are(request, prices, wanted):
+    request.getfixturevalue(prices)
+    said = [caption.value for caption in opened("decide", model="qwen3-8b").caption]
+    assert len([text for text in said if wanted in text]) == 1, said
+
+
+def test_the_market_calls_quarantined_only_what_is_held_back(database):
+    test = opened("market")
+    test.checkbox(key="show_unranked").set_value(True).run()
+    shown = test.dataframe[0].value
+    unclear = shown[shown["status"] == data.UNCLEAR]
+    assert unclear["why_not"].str.startswith("ambiguous GPU name").all()
+    assert f"{len(unclear):,} {data.UNCLEAR}" in texts(test)
+    assert "quarantined" not in texts(test)
 
 
 def test_an_empty_market_names_the_command_that_fills_it(empty_database):
@@ -143,6 +250,13 @@ def test_a_stale_market_is_marked_and_shows_what_is_held_back(stale_database):
     assert "None of the fetched prices is younger than two days" in said
     held = [table.value for table in opened("market").dataframe if "why" in table.value.columns]
     assert "below a tenth of the market" in str(held[-1].values)
+
+
+def test_tables_of_a_document_are_told_from_its_text():
+    text = "Before.\n\n| a | b |\n| --- | --: |\n| 1 | - |\n\nAfter."
+    assert tables.split_markdown(text) == ["Before.\n", [["a", "b"], ["1", "-"]], "\nAfter."]
+    code = "Before.\n```sh\nls | wc\n| x |\n```\nAfter."
+    assert tables.split_markdown(code) == ["Before.", tables.Code("ls | wc\n| x |", "sh"), "\nAfter."]
 
 
 def test_the_grid_answers_in_words(database):
@@ -179,6 +293,22 @@ def test_options_show_price_age_source_and_an_empty_cell_for_what_is_unknown(dat
     assert called["decode"].isna().all()
 
 
+def test_every_way_stands_below_the_verdict_and_the_first_row_that_counts_is_the_cheapest(database):
+    test = opened(own="1x RTX 4090")
+    found = data.plan(Scenario(model="qwen3-coder-480b-a35b", own="1x RTX 4090"))
+    said = unescaped(texts(test))
+    for way in ("Rent", "Buy", "Your own 1x RTX 4090", "API"):
+        assert f"- **{way}**: " in said
+    assert "your own 1x RTX 4090 does not serve it" in unescaped(test.markdown[0].value)
+    rows = options_table(test)
+    rented = rows[rows["usd_per_hour"].notna()]
+    assert rented[rented["counts"] == "yes"]["month"].min() == found.rental.usd_per_month
+    cheaper = rented[rented["month"] < found.rental.usd_per_month]
+    assert len(cheaper) > 0
+    assert not (cheaper["counts"] == "yes").any()
+    assert "Cheaper, but not counted" in said
+
+
 def test_changing_the_hours_changes_the_verdict(database):
     test = opened()
     before = test.markdown[0].value
@@ -194,7 +324,7 @@ def test_a_demand_takes_the_place_of_the_hours(database):
 
 def test_a_stale_price_is_marked_in_the_verdict_and_in_the_table(stale_database):
     test = opened(model="qwen3-coder-480b-a35b", hours_per_day="1")
-    assert "last seen 2026-11-20" in unescaped(test.markdown[0].value)
+    assert "last seen 2026-11-20" in unescaped(texts(test))
     rows = options_table(test)
     assert list(rows[rows["provider"] == "RunPod"]["status"]) == ["stale"]
     assert list(rows[rows["provider"] == "RunPod"]["seen"]) == ["10 d ago"]
@@ -279,6 +409,11 @@ def test_only_web_addresses_become_links(address, is_safe):
         ("https://www.runpod.io/pricing", "https://www.runpod.io/pricing"),
         ("github:a/b@1234:dir/f.csv", "https://github.com/a/b/blob/1234/dir/f.csv"),
         ("github:a/b", "https://github.com/a/b"),
+        ("genai-prices 0.2.3", "https://pypi.org/project/genai-prices/0.2.3/"),
+        (
+            "litellm model price file (release 1.110.2)",
+            "https://pypi.org/project/litellm/1.110.2/",
+        ),
         ("javascript:alert(1)", None),
         ("http://example.com", None),
         (None, None),
@@ -298,10 +433,41 @@ def test_the_simulator_types_at_the_speed_it_names():
     assert len(fast) == 5  # 20 words every 0.05 s
 
 
+def test_two_machines_write_at_the_same_time_each_at_its_own_speed():
+    fast, slow = simulator.Pace("fast", 520.0, 0.1), simulator.Pace("slow", 0.9, 2.0)
+    at, ends = 0.0, {}
+    written = ["", ""]
+    for turn in simulator.race([fast, slow], ["word"] * 100):
+        assert turn.pause_s >= 0.0
+        at += turn.pause_s
+        ends[turn.lane] = at
+        written[turn.lane] += turn.text
+    assert [text.split() for text in written] == [["word"] * 100] * 2
+    # 5 pieces of 20 words, 0.05 s apart; 99 words of 1.3 tokens at 0.9 tokens/s
+    assert ends[0] == pytest.approx(0.1 + 4 * 0.05)
+    assert ends[1] == pytest.approx(2.0 + 99 * 1.3 / 0.9)
+
+
+def test_the_simulator_sets_the_machine_beside_one_of_the_plan(database, monkeypatch):
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    test = opened("size", model="qwen3-8b", gpu="RTX 4090")
+    other = test.selectbox(key="beside").options[0]
+    assert other != "1x RTX 4090"
+    test.selectbox(key="beside").set_value(other)
+    test.button(key="start_stream").click().run()
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    said = unescaped(texts(test))
+    assert f"**{other}**" in said
+    assert "**1x RTX 4090**" in said
+    assert said.count("all of them together much more.") == 2
+    assert sum(slept) > 1.0
+
+
 def test_one_assumption_is_moved_over_its_range_with_all_others_held(database):
     question = Scenario(model="qwen3-coder-480b-a35b")
-    assert data.movable(question)["Years of use"] == "term_years"
-    effect = data.effect(question, "term_years")
+    assert what_if.movable(question)["Years of use"] == "term_years"
+    effect = what_if.effect(question, "term_years")
     assert (effect.values[0], effect.values[-1], effect.here) == (3.0, 6.0, 4.0)
     assert len(set(effect.rent)) == 1
     assert effect.own[0] > effect.own[-1]
@@ -311,16 +477,41 @@ def test_one_assumption_is_moved_over_its_range_with_all_others_held(database):
 
 def test_a_peak_can_be_moved_only_where_there_is_a_demand():
     peak = "Peak load over mean load in the hours of service"
-    assert peak not in data.movable(Scenario(model="qwen3-8b"))
-    assert peak in data.movable(Scenario(model="qwen3-8b", tokens_per_month=1e9))
+    assert peak not in what_if.movable(Scenario(model="qwen3-8b"))
+    assert peak in what_if.movable(Scenario(model="qwen3-8b", tokens_per_month=1e9))
+
+
+def test_assumptions_are_ordered_by_how_far_they_move_the_answer(database):
+    question = Scenario(model="qwen3-coder-480b-a35b")
+    told: list[float] = []
+    found = what_if.influences(question, told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+    assert [each.swing for each in found] == sorted((each.swing for each in found), reverse=True)
+    base = data.plan(question)
+    gap = base.purchase.usd_per_month - base.rental.usd_per_month
+    years = next(each for each in found if each.title == "Years of use")
+    at_three = data.plan(Scenario(model="qwen3-coder-480b-a35b", set=(("term_years", 3.0),)))
+    assert years.gap_here == pytest.approx(gap)
+    assert years.gap_low == pytest.approx(at_three.purchase.usd_per_month - at_three.rental.usd_per_month)
+    hours = next(each for each in found if each.title == "Hours a day in which the service is there")
+    assert hours.flips  # owning pays from 7.9 h a day
+    assert not any(each.title == "Discount rate" for each in found)  # nothing is financed by default
+    drawing = charts.tornado(found, "USD")
+    assert drawing.rows[0]["assumption"] == found[0].title
+    assert drawing.rows[0]["owning less renting"] == [found[0].gap_low, gap, found[0].gap_high]
+
+
+def test_without_something_to_rent_no_assumption_turns_the_answer(empty_database):
+    assert what_if.influences(Scenario(model="qwen3-8b")) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"owner": "colo"}])
 def test_every_assumption_offered_can_be_moved(empty_database, options, monkeypatch):
-    monkeypatch.setattr(data, "EFFECT_POINTS", 2)  # the ends of each range
+    monkeypatch.setattr(what_if, "EFFECT_POINTS", 2)  # the ends of each range
     question = Scenario(model="qwen3-8b", **options)
-    for name in data.movable(question).values():
-        assert len(data.effect(question, name).values) > 1
+    for name in what_if.movable(question).values():
+        assert len(what_if.effect(question, name).values) > 1
 
 
 def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
@@ -328,6 +519,18 @@ def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
     test.selectbox(key="effect_of").set_value("Years of use").run()
     assert [error.value for error in test.exception] == []
     assert "Years of use from 3 to 6 years" in unescaped(texts(test))
+
+
+def test_the_order_by_influence_is_made_when_it_is_asked_for(database, monkeypatch):
+    names = dict(list(what_if.movable(Scenario(model="qwen3-coder-480b-a35b")).items())[:3])
+    monkeypatch.setattr(what_if, "movable", lambda scenario: names)
+    test = opened()
+    assert not any("turns the answer" in table.value.columns for table in test.dataframe)
+    test.button(key="by_influence").click().run()
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    rows = next(table.value for table in test.dataframe if "turns the answer" in table.value.columns)
+    assert list(rows["moves it by"]) == sorted(rows["moves it by"], reverse=True)
+    assert "Owning costs" in unescaped(texts(test))
 
 
 def test_a_checkout_is_served_with_the_settings_of_the_command():

@@ -50,6 +50,12 @@ def test_bad_setting_is_refused(setting: str) -> None:
         parse_settings([setting])
 
 
+def test_several_settings_may_stand_in_one_text() -> None:
+    assert parse_settings(["term_years=2, pue=1.1", "pue=1.2,"]) == {"term_years": 2.0, "pue": 1.2}
+    with pytest.raises(InvalidScenario, match=r"with a decimal point: 1\.2"):
+        parse_settings(["term_years=2,pue=1,2"])
+
+
 def test_unknown_setting_has_close_matches() -> None:
     with pytest.raises(UnknownName, match="term_years"):
         parse_settings(["term_year=4"])

@@ -54,6 +54,15 @@ def test_newest_price_of_a_provider_counts_then_the_cheaper() -> None:
     assert [price.usd_per_mtok_output for price in cheapest_of_each(prices)] == [2.0]
 
 
+def test_an_api_whose_price_is_younger_than_the_day_is_left_out_by_name() -> None:
+    found = plan_of([rate()], as_of="2026-10-31")
+    assert found.api is None
+    (entry,) = (entry for entry in found.excluded if entry.what.startswith("API of"))
+    assert entry.what == "API of DeepInfra, Fireworks AI, OpenRouter"
+    assert entry.why == "no price of 2026-10-31 or before is known"
+    assert plan_of([rate()], as_of="2026-11-01").api is not None  # its source speaks of the whole month
+
+
 def test_presence_prices_the_tokens_of_the_machine_of_the_verdict_and_says_so() -> None:
     found = plan_of([rate()], gpu="B200", gpus=2)
     assert found.rental is not None

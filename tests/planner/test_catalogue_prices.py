@@ -2,6 +2,7 @@
 
 import csv
 from collections import Counter
+from datetime import date
 
 import pytest
 
@@ -98,6 +99,43 @@ def test_listings_of_unstated_condition_stand_in_for_a_new_price_only(points):
     assert default_purchase("X", "used") is None
     points(point(80, as_of="2026-06", condition="unstated"), point(100, as_of="2024-01"))
     assert default_purchase("X").condition is Condition.NEW
+
+
+@pytest.mark.parametrize(
+    ("as_of", "day", "is_known"),
+    [
+        ("2026-02-03", "2026-02-03", True),
+        ("2026-02-03", "2026-02-02", False),
+        ("2026-02", "2026-02-01", True),  # its source speaks of the whole month
+        ("2026-02", "2026-01-31", False),
+        ("2026-Q2", "2026-06-30", False),  # from the end of the quarter on
+        ("2026-Q2", "2026-07-01", True),
+        ("2025-H2", "2025-12-31", False),
+        ("2025-H2", "2026-01-01", True),
+        ("2025", "2025-12-31", False),
+        ("2025", "2026-01-01", True),
+        ("2026", "2026-11-29", False),
+        ("2026", "2026-11-30", True),  # the day on which it was read
+        (None, "2026-11-29", False),
+        (None, "2026-11-30", True),
+        ("2026-11", None, True),
+    ],
+)
+def test_what_was_known_on_a_day(as_of, day, is_known):
+    wanted = None if day is None else date.fromisoformat(day)
+    assert point(100, as_of=as_of).is_known_by(wanted) is is_known
+
+
+def test_the_price_of_a_past_day_comes_from_what_was_known_then(points):
+    points(point(100, as_of="2025-01"), point(130, as_of="2026-02-01"), point(50, as_of=None))
+    assert default_purchase("X", known_by=date(2026, 2, 1)).usd == 130
+    assert default_purchase("X", known_by=date(2026, 1, 31)).usd == 100
+    assert default_purchase("X", known_by=date(2024, 12, 31)) is None
+
+
+def test_a_dated_listing_goes_before_an_undated_new_price(points):
+    points(point(750, as_of=None), point(700, as_of="2025-08", condition="unstated"))
+    assert (default_purchase("X").usd, default_purchase("X").as_of) == (700, "2025-08")
 
 
 def test_nothing_known_is_none_and_not_zero(points):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from planner import operate
 from planner.compare import Plan
 from planner.errors import InvalidScenario, UnknownName
-from planner.options import Excluded, Kind, Option
+from planner.options import BuyBasis, Excluded, Kind, Option
 from planner.rates import PriceStatus, Tier
 from planner.sizing import Sizing, SpeedSource
 from planner.workload import Machine, Workload
@@ -27,6 +27,7 @@ OPTION_KEYS = [
     "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w",
     "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
+    "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
 ]  # fmt: skip
 
 
@@ -141,6 +142,14 @@ def test_machine_that_does_not_hold_the_model_is_an_answer() -> None:
     assert any("about 4 of 80 GB would be needed" in entry.why for entry in found.excluded)
 
 
+def test_a_market_of_old_prices_only_does_not_say_that_nothing_serves_it() -> None:
+    """Two B200 hold the model; what is missing is a price of this fortnight."""
+    found = plan_of([rate(age_hours=20 * 24.0)], provider=["runpod"])
+    assert found.rental is None
+    assert any(entry.why == "seen more than 14 days ago" for entry in found.excluded)
+    assert "no rental that serves it has a price that counts" in found.verdict
+
+
 def test_empty_market_is_an_answer() -> None:
     found = plan_of([])
     assert found.rental is None
@@ -163,6 +172,37 @@ def test_what_the_caller_left_out_is_listed_too() -> None:
 
     left_out = [Excluded(what="12 offers", why="a slice of a GPU")]
     assert left_out[0] in plan(Scenario(model=CODER), [rate()], left_out=left_out).excluded
+
+
+@pytest.mark.parametrize("day", ["2024-01-01", "2025-06-15", "2026-03-31", "2026-11-04"])
+def test_a_plan_of_a_past_day_uses_no_price_that_was_not_known_then(day: str) -> None:
+    found = plan_of([rate(seen_at=datetime(2023, 1, 1, tzinfo=UTC))], as_of=day)
+    dates = [option.price.seen_at[: len(day)] for option in found.options if option.price.seen_at]
+    choices = [choice for choice in found.recommended.to_document().values() if choice]
+    dates += [choice["as_of"] for choice in choices if choice["as_of"]]  # type: ignore[index]
+    assert dates
+    assert all(date <= day for date in dates)
+    whys = {entry.why for entry in found.excluded}
+    assert f"no purchase price of {day} or before is known" in whys
+
+
+def test_a_plan_of_today_is_the_plan_of_now() -> None:
+    now = plan_of(seed_rates()).to_document()
+    today = plan_of(seed_rates(), as_of="2026-11-30").to_document()
+    assert today["options"] == now["options"]
+    assert today["recommended"] == now["recommended"]
+
+
+def test_what_never_pays_is_told_from_what_cannot_be_compared() -> None:
+    (never,) = (option for option in plan_of([rate(usd_per_hour="0.10")], gpu="B200", gpus=2).options
+                if option.kind is Kind.BUY)  # fmt: skip
+    assert never.break_even_months is None
+    assert never.to_document()["break_even_against"] == "2x B200 from runpod, on_demand"
+    alone = plan_of([], gpu="B200", gpus=2)
+    place = next(n for n, option in enumerate(alone.options, 1) if option.kind is Kind.BUY)
+    assert alone.options[place - 1].to_document()["break_even_against"] is None
+    (figure,) = (figure for figure in alone.explain(place).figures if figure.name == "break-even")
+    assert (figure.value, "nothing to compare with" in figure.numbers) == (None, True)
 
 
 def test_presence_says_so_and_a_demand_says_the_peak() -> None:
@@ -218,29 +258,124 @@ def test_machine_that_cannot_keep_a_limit_is_left_out_with_the_value() -> None:
     assert found.rental is None
 
 
-def test_verdict_names_machine_provider_price_date_and_payback() -> None:
-    verdict = plan_of([rate(usd_per_hour="11.96", tier=Tier.COMMUNITY)], gpu="B200", gpus=2).verdict
-    assert verdict.startswith(
-        "Rent 2x B200 from Runpod (community) at 11.96 USD/h (seen 2026-11-30): 1,454 USD a month at 4 h a "
-        "day; buying 2x B200 for "
+def test_verdict_is_one_short_sentence_and_the_figures_stand_below_it() -> None:
+    found = plan_of(
+        [rate(usd_per_hour="11.96", tier=Tier.COMMUNITY)], gpu="B200", gpus=2, provider=["runpod"]
     )
-    assert verdict.endswith("output tokens that it could write.")
-    assert verdict.count(". ") == 0
+    assert found.verdict == (
+        "Rent 2x B200 from Runpod: 1,454 USD a month at 4 h a day; buying 2x B200 would take 202 months to "
+        "pay back."
+    )
+    rent, buy = found.proof
+    assert rent == (
+        "Rent: 2x B200 from Runpod (community) at 11.96 USD/h (seen 2026-11-30), 1,454 USD a month at 4 h a "
+        "day."
+    )
+    assert buy.startswith("Buy: 2x B200 for ")
+    assert "against that rent it" in buy
 
 
-def test_verdict_buys_where_that_is_cheaper_and_says_when_it_pays() -> None:
-    verdict = plan_of([rate(usd_per_hour="60.00")], gpu="B200", gpus=2, hours_per_day=24.0).verdict
-    assert verdict.startswith("Buy 2x B200 for ")
-    assert (
-        "renting 2x B200 from Runpod (on demand) at 60.00 USD/h (seen 2026-11-30) costs 43,800 USD" in verdict
+def test_verdict_buys_where_that_is_cheaper_and_says_from_which_month_it_pays() -> None:
+    # 25,000 / (11.96 x 121.6 - 14.896) = 17.4 months
+    found = plan_of(
+        [rate(usd_per_hour="11.96")],
+        gpu="B200",
+        gpus=2,
+        provider=["runpod"],
+        owner="home",
+        set=["purchase_usd=25000", "power_kw=0.7"],
     )
-    assert "buying pays back after" in verdict
+    assert found.verdict == (
+        "Buy 2x B200 for 25,000 USD: 417 USD a month at 4 h a day, cheaper than renting from month 18 on."
+    )
+    assert "pays back after 17.4 months" in found.proof[1]
+
+
+def test_without_a_demand_an_api_leads_where_it_is_cheaper_for_the_tokens_of_the_cheapest_machine() -> None:
+    found = plan_of([rate(usd_per_hour="11.96")], gpu="B200", gpus=2)
+    assert found.rental is not None
+    assert found.api is not None
+    assert found.api.tokens_per_month == found.rental.tokens_per_month
+    assert found.api.usd_per_month < found.rental.usd_per_month  # type: ignore[operator]
+    assert found.verdict == (
+        "Call the API of OpenRouter: 107 USD a month for the 31.5 million output tokens that a rented 2x "
+        "B200 (1,454 USD a month) would write at 4 h a day; buying never pays against it."
+    )
+    line = found.proof[-1]
+    assert line.startswith(
+        "API: qwen/qwen3-coder at OpenRouter, 0.30 USD in and 1.00 USD out a million tokens"
+    )
+    # 1,454.34 USD a month at 3.40 USD for 1 million out and 8 million in
+    assert "It costs less than a rented 2x B200 up to 427.7 million output tokens a month" in line
+
+
+def test_a_machine_leads_where_it_is_cheaper_than_an_api_for_its_tokens() -> None:
+    found = plan_of([rate(usd_per_hour="0.50")], gpu="B200", gpus=2)
+    assert found.api is not None
+    assert found.verdict.startswith("Rent 2x B200 from Runpod: 60.80 USD a month at 4 h a day")
 
 
 def test_verdict_with_a_demand_takes_the_cheapest_way_of_all() -> None:
-    verdict = plan_of([rate()], tokens_per_month=1e6).verdict
-    assert verdict.startswith("Call ")
-    assert "a month for 1.0 million output tokens" in verdict
+    found = plan_of([rate()], tokens_per_month=1e6)
+    assert found.verdict.startswith(
+        "Call the API of OpenRouter: 3.40 USD a month for 1.0 million output tokens, "
+    )
+    assert "against" in found.verdict
+    assert found.verdict.endswith("; buying never pays against it.")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"tokens_per_month": 1e8}, {"own": "4x B200"}, {"own": "1x RTX 4090"}]
+)
+@pytest.mark.parametrize("usd_per_hour", ["0.50", "12.00", "60.00"])
+def test_verdict_is_short_whatever_is_asked(options: dict[str, object], usd_per_hour: str) -> None:
+    found = plan_of([rate(usd_per_hour=usd_per_hour)], **options)
+    assert len(found.verdict) < 250
+    assert found.verdict.count(". ") == 0
+    assert found.verdict.count(";") <= 2
+
+
+def test_cheaper_rows_that_do_not_count_say_why() -> None:
+    old = {"status": PriceStatus.SNAPSHOT, "seen_at": datetime(2026, 5, 8, tzinfo=UTC), "age_hours": 4956.0}
+    new = {"status": PriceStatus.SNAPSHOT, "seen_at": datetime(2026, 11, 4, tzinfo=UTC), "age_hours": 636.0}
+    rates = [
+        rate("spot", usd_per_hour="1.00", tier=Tier.SPOT, **new),  # type: ignore[arg-type]
+        rate("old", usd_per_hour="2.00", **old),  # type: ignore[arg-type]
+        rate("slow", "P40", 16, "0.10", **new),  # type: ignore[arg-type]
+        rate("new", usd_per_hour="8.00", **new),  # type: ignore[arg-type]
+    ]
+    found = plan_of(rates)
+    why = {
+        option.provider: reason
+        for option, reason in zip(found.options, found.passed_over(), strict=True)
+        if option.kind is Kind.RENT
+    }
+    assert why == {
+        "spot": "spot, may be taken away",
+        "old": "price before 2026-08-04",
+        "slow": "too slow to talk to",
+        "new": None,
+    }
+    assert found.rental is not None
+    assert found.rental.provider == "new"
+    note = next(note for note in found.notes if note.startswith("Cheaper, but not counted"))
+    assert "1 (spot, may be taken away)" in note
+    assert "1 (price before 2026-08-04)" in note
+    assert "--tier spot" in note
+    verified = plan_of([*rates, rate("checked", usd_per_hour="9.00")])
+    assert "not verified, others are" in verified.passed_over()
+
+
+def test_a_purchase_price_older_than_a_year_counts_only_where_there_is_no_newer_one() -> None:
+    found = plan_of([rate()])
+    why = dict(zip((option.name for option in found.options), found.passed_over(), strict=True))
+    assert why["Mac Studio M3 Ultra 512GB"] == "price over a year old"  # of March 2025
+    assert found.purchase is not None
+    assert (found.purchase.price.seen_at or "") >= "2025-11"
+    alone = plan_of([rate()], gpu="Mac Studio M3 Ultra 512GB")
+    assert alone.purchase is not None
+    assert alone.purchase.name == "Mac Studio M3 Ultra 512GB"
+    assert "price of 2025-03-12" in next(line for line in alone.proof if line.startswith("Buy: "))
 
 
 def test_spot_is_listed_and_not_recommended_unless_asked_for() -> None:
@@ -310,6 +445,33 @@ def test_unknown_name_is_one_line_with_matches(options: dict[str, str]) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_energy_and_co2_of_a_million_tokens() -> None:
+    plain = plan_of([rate()], gpu="B200", gpus=2)
+    place, purchase = next(
+        (place, option) for place, option in enumerate(plain.options, 1) if option.kind is Kind.BUY
+    )
+    basis = purchase.basis
+    assert isinstance(basis, BuyBasis)
+    kwh = float(basis.ownership.energy_kwh_per_year) / 12 * 1.54
+    assert purchase.kwh_per_million_tokens == pytest.approx(kwh / (purchase.tokens_per_month or 0.0) * 1e6)
+    assert purchase.g_co2_per_million_tokens is None  # nobody said where the electricity comes from
+    names = [figure.name for figure in plain.explain(place).figures]
+    assert "energy of a million output tokens" in names
+    assert "CO2 of a million output tokens" not in names
+    german = plan_of([rate()], gpu="B200", gpus=2, electricity_region="DE")
+    bought = next(option for option in german.options if option.kind is Kind.BUY)
+    assert bought.g_co2_per_million_tokens == pytest.approx(380.95 * (bought.kwh_per_million_tokens or 0.0))
+    assert any("CO2 of the electricity in Germany: 381 g/kWh (2023" in note for note in german.notes)
+    own = plan_of([rate()], gpu="B200", gpus=2, set=["grid_g_co2_per_kwh=100"])
+    assert next(o for o in own.options if o.kind is Kind.BUY).g_co2_per_million_tokens == pytest.approx(
+        100 * (purchase.kwh_per_million_tokens or 0.0)
+    )
+    for option in german.options:
+        if option.kind is not Kind.BUY:
+            assert option.kwh_per_million_tokens is None
+            assert option.g_co2_per_million_tokens is None
+
+
 def test_region_sets_the_tariff_and_names_its_source() -> None:
     found = plan_of([rate()], electricity_region="DE")
     note = next(note for note in found.notes if note.startswith("Electricity in Germany"))
@@ -323,7 +485,7 @@ def test_region_sets_the_tariff_and_names_its_source() -> None:
 def test_display_currency_reaches_words_and_leaves_the_dollar_fields() -> None:
     found = plan_of([rate()], gpu="B200", gpus=2, currency="EUR")
     assert rented(found).usd_per_month == pytest.approx(1454.336)
-    assert "10.71 EUR/h" in found.verdict  # 11.96 / 1.1172
+    assert "10.71 EUR/h" in found.proof[0]  # 11.96 / 1.1172
     assert any("1 EUR = 1.1172 USD" in note for note in found.notes)
 
 

@@ -94,9 +94,10 @@ def test_shards_need_less_on_each_gpu():
 
 
 @pytest.mark.parametrize("field", ["sequence_tokens", "batch", "rank", "gpu_count"])
-def test_nothing_below_one_can_be_trained(field):
-    with pytest.raises(InvalidScenario, match=field):
-        Training(**{field: 0})
+@pytest.mark.parametrize("value", [0, -1, 10**12])
+def test_nothing_below_one_or_beyond_sense_can_be_trained(field, value):
+    with pytest.raises(InvalidScenario, match="gpus" if field == "gpu_count" else field):
+        Training(**{field: value})
 
 
 def test_holders_hold_and_one_gpu_fewer_does_not():

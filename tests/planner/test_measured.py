@@ -26,7 +26,65 @@ def test_own_sizing_is_read_back() -> None:
     assert sizing.speed is not None
     assert (found.gpu, found.gpu_count) == ("RTX 4090", 1)
     assert found.decode_tokens_per_s == sizing.speed.decode_tokens_per_s
+    assert found.estimated_range == (sizing.speed.decode_low, sizing.speed.decode_high)
     assert remark is None
+
+
+def size_document(**speed: Any) -> dict[str, Any]:
+    return {
+        "schema": "breakeven.size/1",
+        "model": {"id": SMALL},
+        "gpu": "RTX 4090",
+        "gpu_count": 1,
+        "quant": "Q4_K_M",
+        "context_tokens": 8192,
+        "batch": 1,
+        "speed": {"decode_tokens_per_s": 100.0, "decode_low": 80.0, "decode_high": 130.0, **speed},
+    }
+
+
+def test_an_estimate_stays_an_estimate_with_its_range() -> None:
+    found, _ = read_measurement(size_document(source="estimated"))
+    assert found.is_estimate
+    assert not found.proves_it_fits
+    rates = [rate("runpod", "RTX 4090", 1, "0.34")]
+    planned = plan(Scenario(model=SMALL), rates, measurement=found)
+    (rented,) = (option for option in planned.options if option.kind == "rent")
+    document = rented.to_document()
+    assert (document["decode_tokens_per_s"], document["speed_source"]) == (100.0, "estimated")
+    assert (document["speed_low"], document["speed_high"]) == (80.0, 130.0)
+    (decode,) = (f for f in planned.explain(planned.options.index(rented) + 1).figures if "decode" in f.name)
+    assert decode.is_estimate
+    assert decode.source == "estimate of the sizing that was given"
+    assert any("The speed of 1x RTX 4090 is the estimate of size" in note for note in planned.notes)
+
+
+def test_a_measured_sizing_is_read_back_as_measured() -> None:
+    found, _ = read_measurement(size_document(source="measured", decode_low=100.0, decode_high=100.0))
+    assert found.estimated_range is None
+    assert found.proves_it_fits
+
+
+def test_an_estimate_proves_not_that_the_model_fits() -> None:
+    spilled = {**size_document(), "model": {"id": CODER}, "gpu_count": 1}
+    found, _ = read_measurement(spilled)
+    planned = plan(Scenario(model=CODER), [rate("runpod", "RTX 4090", 1, "0.34")], measurement=found)
+    assert not any(option.kind == "rent" for option in planned.options)
+
+
+def test_a_sizing_of_another_model_is_refused_and_other_settings_are_named() -> None:
+    with pytest.raises(InvalidScenario, match=CODER):
+        read_measurement(size_document(), asked=Scenario(model=CODER))
+    _, remark = read_measurement(size_document(), asked=Scenario(model=SMALL, batch=4, quant="BF16"))
+    assert remark == "it was made for quant Q4_K_M (asked: BF16), batch 1 (asked: 4)"
+    assert read_measurement(size_document(), asked=Scenario(model=SMALL))[1] is None
+
+
+def test_a_benchmark_with_other_requests_in_flight_says_so() -> None:
+    document = {"median_tpot_ms": 20.0, "max_concurrency": 64}
+    _, remark = read_measurement(document, gpu="RTX 4090", asked=Scenario(model=SMALL))
+    assert remark is not None
+    assert remark.endswith("it was measured with 64 requests in flight, --batch is 1")
 
 
 def test_llama_bench_names_its_machine() -> None:
@@ -72,6 +130,9 @@ def test_vllm_bench_takes_the_machine_from_the_options() -> None:
             "gpu_count": 1,
             "speed": {"decode_tokens_per_s": -3.0},
         },
+        size_document(decode_low=110.0),
+        size_document(decode_high="fast"),
+        {**size_document(), "speed": [3.0]},
         {"median_tpot_ms": 0},
         {"median_tpot_ms": "fast"},
         {"median_tpot_ms": None},

@@ -91,13 +91,33 @@ def test_owned_hardware_costs_its_running_only_and_pays_at_once() -> None:
     assert option.power_w == pytest.approx(2688)
     assert option.usd_per_month == pytest.approx(57.2006, abs=1e-4)
     assert option.price.status == "own"
-    assert found.verdict.startswith("Use your own 4x RTX PRO 6000 Blackwell Workstation")
+    # 15.1 million tokens at 3.40 USD a million cost less than that
+    assert (
+        "that your own 4x RTX PRO 6000 Blackwell Workstation (57.20 USD a month) would write" in found.verdict
+    )
+    assert "Own: your 4x RTX PRO 6000 Blackwell Workstation costs 57.20 USD a month to run" in found.proof[1]
+    alone = plan_of(
+        seed_rates(), own="4x RTX PRO 6000 Blackwell Workstation", owner="home", tier=["on_demand"]
+    )
+    assert alone.verdict.startswith(
+        "Use your own 4x RTX PRO 6000 Blackwell Workstation: 57.20 USD a month to run at 4 h a day, against "
+    )
 
 
 def test_owned_hardware_that_does_not_hold_it_is_left_out_with_the_number_needed() -> None:
     found = plan_of(seed_rates(), own="2x RTX 4090")
     why = {entry.what: entry.why for entry in found.excluded}
     assert "about 12 would be needed" in why["2x RTX 4090, your own"]
+    assert found.verdict.endswith("; your own 2x RTX 4090 does not serve it.")
+    assert any(line.startswith("Your own 2x RTX 4090: 270.9 GiB are needed") for line in found.proof)
+
+
+def test_owned_hardware_that_is_not_the_answer_is_named_all_the_same() -> None:
+    rates = [rate(usd_per_hour="0.10")]
+    found = plan_of(rates, own="8x H100 SXM", provider=["runpod"])
+    assert found.verdict.startswith("Rent 2x B200 from Runpod")
+    own = next(option for option in found.options if option.is_own)
+    assert f"; your own 8x H100 SXM costs {own.usd_per_month:,.0f} USD a month to run." in found.verdict
 
 
 def test_budget_leaves_dearer_machines_out_by_name() -> None:
@@ -168,15 +188,24 @@ def test_machine_too_slow_to_talk_to_is_no_measure_for_a_fast_one() -> None:
 def test_payback_in_words(rent: str, says: str) -> None:
     settings = ["purchase_usd=25000", "power_kw=0.7", "resale_fraction=0"]
     found = plan_of([rate(usd_per_hour=rent)], gpu="B200", gpus=2, owner="home", set=settings)
-    assert says.rstrip(",") in found.verdict
+    assert says.rstrip(",") in found.proof[1]
     if says.endswith(","):
-        assert "(after" not in found.verdict
+        assert "(after" not in found.proof[1]
 
 
 def test_payback_within_the_term_by_selling_is_said() -> None:
     settings = ["purchase_usd=25000", "power_kw=0.7"]
     found = plan_of([rate(usd_per_hour="4.00")], gpu="B200", gpus=2, owner="home", set=settings)
-    assert "months if it is sold then, after 53 months if it is kept" in found.verdict
+    assert "months if it is sold then, after 53 months if it is kept" in found.proof[1]
+    sold = plan_of(
+        [rate(usd_per_hour="4.00")],
+        gpu="B200",
+        gpus=2,
+        owner="home",
+        set=settings,
+        provider=["runpod"],
+    )
+    assert sold.verdict.endswith("on if it is sold then.")
 
 
 def test_owning_and_renting_cost_the_same_at_the_break_even_hours() -> None:

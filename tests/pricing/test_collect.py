@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pricing.collect import RunReport, refresh, source_names
+from pricing.addresses import without_secrets
+from pricing.collect import RunReport, refresh, source_names, why_unverified
 from pricing.errors import ParseError, UnknownProvider
 from pricing.http import Client
 from pricing.memory import RunStatus
@@ -16,6 +17,7 @@ from pricing.replay import ReplayError, replay
 from pricing.settings import Settings
 from pricing.store import Store
 from tests.conftest import ROOT
+from tests.pricing.known import offer
 from tests.pricing.loopback import LoopbackServer
 
 RECORDINGS = ROOT / "tests" / "pricing" / "payloads"
@@ -157,6 +159,23 @@ def test_a_great_move_waits_and_the_last_verified_one_stays(
     assert "9.9" in note
 
 
+def test_a_run_that_verifies_nothing_says_what_most_of_its_prices_wait_for() -> None:
+    """Two new prices have the same words; five that doubled have each their own, and one in common."""
+    new = [offer("0.13", reasons=("first community price",), verdict=Verdict.QUARANTINED)] * 2
+    moved = [
+        offer(
+            price,
+            reasons=(f"2.00 times {price} USD", "5 of 5 prices moved at once"),
+            verdict=Verdict.QUARANTINED,
+        )
+        for price in ("2", "3", "4", "5", "6")
+    ]
+    assert why_unverified([*new, *moved]) == (
+        "none of 7 prices could be verified (0 rejected), so earlier ones stand; "
+        "of 5: 5 of 5 prices moved at once"
+    )
+
+
 def test_a_fault_in_a_module_is_a_failure_of_that_provider(
     market: Store, server: LoopbackServer, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +198,32 @@ def test_keys_never_reach_a_report(market: Store, server: LoopbackServer, now: d
     report = run(market, server, ("digitalocean",), now, BREAKEVEN_DIGITALOCEAN_API_KEY=KEY)
     assert any(KEY in value for request in server.received for value in request.headers.values())
     assert KEY not in json.dumps(report.to_document())
+
+
+def test_one_letter_typed_for_a_key_does_not_blank_that_letter(
+    market: Store, server: LoopbackServer, now: datetime
+) -> None:
+    server.add("/digitalocean/v2/sizes", b"no", status=401)
+    server.add("/digitalocean/products/droplets/details/pricing/", b"no", status=500)
+    report = run(market, server, ("digitalocean",), now, BREAKEVEN_DIGITALOCEAN_API_KEY="e")
+    (part,) = report.providers
+    assert part.reason is not None
+    assert "*" not in part.reason
+    assert "digitalocean" in part.reason
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        (["s3cr3t-key-0123"], "x?key=s3cr3t-key-0123&y", "x?key=***&y"),
+        (["longsecret"], "mylongsecretword", "my***word"),  # masked wherever it stands
+        (["e"], "the key e was refused", "the key *** was refused"),
+        (["id", "id:pa55", "pa55"], "no id:pa55 here, no pa55, no idea", "no *** here, no ***, no idea"),
+        (["", "a.b"], "aXb a.b", "aXb ***"),
+    ],
+)
+def test_secrets_are_masked(secrets: list[str], text: str, shown: str) -> None:
+    assert without_secrets(text, secrets) == shown
 
 
 def test_an_unknown_source_names_close_ones() -> None:

@@ -2,7 +2,8 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import ClassVar
@@ -13,7 +14,7 @@ import pytest
 from pricing.addresses import public_url
 from pricing.body import SPOOL_BYTES
 from pricing.errors import Blocked, FetchError, ParseError, SettingsError, TooLarge
-from pricing.http import USER_AGENT, Client
+from pricing.http import Client, user_agent
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass, Request
 from tests.pricing.loopback import Handler, LoopbackServer
@@ -82,13 +83,17 @@ def test_a_page_is_fetched_from_the_mirror_and_keeps_its_own_address(
     server.add("/acme/v1/list", {"a": 1}, query={"page": "1"})
     page = client.fetch(LIST, ACME)
     assert (page.key, page.url, page.json()) == ("list", LIST.url, {"a": 1})
-    assert server.received[0].headers["User-Agent"] == USER_AGENT
+    assert server.received[0].headers["User-Agent"] == user_agent()
     assert server.received[0].headers["Accept-Encoding"] == "gzip, deflate"
 
 
-def test_user_agent_names_us_and_a_way_to_complain() -> None:
-    assert USER_AGENT.startswith("breakeven/")
-    assert "contact" in USER_AGENT
+def test_the_user_agent_names_us_and_whom_to_write_to(server: LoopbackServer) -> None:
+    server.add("/acme/v1/list", b"x")
+    with Client(base_urls=server.base_urls("acme"), contact="prices@example.com") as client:
+        client.fetch(LIST, ACME)
+    assert server.received[0].headers["User-Agent"].startswith("breakeven/")
+    assert "contact: prices@example.com)" in server.received[0].headers["User-Agent"]
+    assert "BREAKEVEN_CONTACT" in user_agent()
 
 
 def test_a_post_carries_its_body(server: LoopbackServer, client: Client) -> None:
@@ -103,6 +108,20 @@ def test_a_post_carries_its_body(server: LoopbackServer, client: Client) -> None
 def test_compressed_answers_are_read(server: LoopbackServer, client: Client, encoding: str) -> None:
     server.add("/acme/v1/list", "x" * 300_000, encoding=encoding)
     assert client.fetch(LIST, ACME).body == b"x" * 300_000
+
+
+def test_a_sieve_lets_through_what_is_wanted_and_the_limit_is_of_the_whole(
+    server: LoopbackServer, client: Client
+) -> None:
+    def every_second(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            yield piece[::2]
+
+    server.add("/acme/v1/list", "ab" * 500, encoding="gzip")
+    wanted = Request(page="list", url=LIST.url, sieve=every_second, max_bytes=1000)
+    assert client.fetch(wanted, ACME).body == b"a" * 500
+    with pytest.raises(TooLarge):
+        client.fetch(replace(wanted, max_bytes=999), ACME)
 
 
 def test_a_gzip_body_of_several_members_is_read_whole(server: LoopbackServer, client: Client) -> None:
@@ -259,6 +278,21 @@ def test_any_other_status_is_an_error(server: LoopbackServer, client: Client, st
     with pytest.raises(FetchError, match=f"answered {status}"):
         client.fetch(LIST, ACME)
     assert len(server.received) == 1
+
+
+def test_an_answer_without_use_does_not_cost_the_connection(server: LoopbackServer, client: Client) -> None:
+    ports = []
+
+    def refuse(handler: Handler) -> None:
+        ports.append(handler.client_address[1])
+        handler.reply(404, b"not here")
+
+    server.add("/acme/v1/list", answer=refuse)
+    for _ in range(3):
+        with pytest.raises(FetchError):
+            client.fetch(LIST, ACME)
+    assert len(ports) == 3
+    assert len(set(ports)) == 1
 
 
 @pytest.mark.parametrize(("is_safe", "tries"), [(False, 1), (True, 3)])

@@ -1,6 +1,7 @@
 """Names of providers: each decides about money, so none is guessed."""
 
 import csv
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -8,15 +9,20 @@ from typing import Any
 
 import pytest
 
-from planner.currencies import FxRate, usd_per_unit
+from planner.currencies import FxRate, all_currencies, usd_per_unit
 from planner.gpus import DeviceClass, all_gpus, gpu_aliases
+from pricing.columns import to_micros
 from pricing.errors import NormaliseError
+from pricing.gather import read
 from pricing.naming import identify
 from pricing.normalise import normalise
 from pricing.offer import Offer, RawOffer, Tier, Verdict
+from pricing.provider import Page
+from pricing.registry import find_provider
 
 SEEN = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 URL = "https://acme.example/pricing"
+PAYLOADS = Path(__file__).parent / "payloads"
 
 
 def raw(**changes: Any) -> RawOffer:
@@ -35,7 +41,7 @@ def offer(**changes: Any) -> Offer:
     return normalise(raw(**changes), provider="acme", source_url=URL, seen_at=SEEN)
 
 
-# All strings of PROVIDERS 0.5 and the spellings in the payloads: name, memory, form -> device.
+# All strings of docs/providers.md, "Names", and the spellings in the payloads: name, memory, form -> device.
 NAMES: list[tuple[str, float | None, str | None, str | None]] = [
     ("NVIDIA H100 80GB HBM3", None, None, "H100 SXM"),
     ("NVIDIA H100 80GB HBM3", 80, None, "H100 SXM"),
@@ -256,6 +262,38 @@ def test_an_unknown_gpu_keeps_what_was_said() -> None:
     assert found.reasons == ("unknown GPU 'Zeus 9'",)
 
 
+def offered(provider: str) -> dict[str, str | None]:
+    """The device of each name in a provider's recorded answer."""
+    folder = PAYLOADS / provider
+    pages = {
+        key: Page(key=key, url=page["url"], body=(folder / page["file"]).read_bytes())
+        for key, page in json.loads((folder / "meta.json").read_text())["pages"].items()
+    }
+    found = read(find_provider(provider), pages, seen_at=SEEN, fx=all_currencies())
+    return {one.gpu_raw: one.gpu for one in found.offers}
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "gpu"),
+    [
+        ("nebius", "NVIDIA HGX H100", "H100 SXM"),  # a board for eight modules
+        ("nebius", "NVIDIA HGX H200", "H200 SXM"),
+        ("cudo", "nvidia-a100-pcie", "A100 80GB PCIe"),
+        # These state a memory at most: no answer, page or document of the provider names the form.
+        ("cudo", "nvidia-h100", None),
+        ("ovhcloud", "H100", None),
+        ("ovhcloud", "A100", None),
+        ("jarvislabs", "H100", None),
+        ("jarvislabs", "A100-80GB", None),
+        ("nebius", "NVIDIA RTX PRO 6000", None),
+    ],
+)
+def test_a_bare_name_is_a_device_only_where_the_provider_says_which(
+    provider: str, name: str, gpu: str | None
+) -> None:
+    assert offered(provider)[name] == gpu
+
+
 @pytest.mark.parametrize(
     ("gpu", "fraction", "stated", "memory"),
     [("A16", 0.125, 2.0, 2.0), ("A10", 1 / 6, 4.0, 4.0), ("A10", 0.5, 24.0, 12.0), ("A40", 0.25, None, 12.0)],
@@ -305,6 +343,20 @@ def test_the_bundled_rates_convert_too() -> None:
 def test_a_currency_without_a_rate_is_an_error() -> None:
     with pytest.raises(NormaliseError, match="'EUR'"):
         offer(currency="EUR")
+
+
+@pytest.mark.parametrize("price", ["1e13", "1e308", "1e999999", "-1e13"])
+@pytest.mark.parametrize("field", ["price_per_hour", "price_per_month_cap"])
+@pytest.mark.parametrize("currency", ["USD", "EUR"])
+def test_what_no_column_can_hold_is_an_error(price: str, field: str, currency: str) -> None:
+    one = raw(currency=currency, **{field: Decimal(price)})
+    with pytest.raises(NormaliseError, match="USD is no price of a machine: more than can be stored"):
+        normalise(one, provider="acme", source_url=URL, seen_at=SEEN, fx={"EUR": usd_per_unit("EUR")})
+
+
+def test_the_largest_amount_that_is_let_through_can_be_stored() -> None:
+    largest = offer(price_per_hour=Decimal(2**63 - 1).scaleb(-6)).usd_per_hour
+    assert to_micros(largest) == 2**63 - 1
 
 
 def test_a_witness_speaks_of_another_cloud() -> None:

@@ -136,6 +136,7 @@ def test_beginning_is_read_from_memory_and_disk(tmp_path: Any) -> None:
         ("<html></html>", "HTML came"),
         ('{"data": {"rows": [', "not valid JSON"),
         ('{"data": {"rows": [NaN]}}', "not valid JSON"),
+        ('{"data": {"rows": ' + "[" * 100_000 + "]" * 100_000 + "}}", "nested too deeply"),
     ],
 )
 def test_answer_of_another_shape_says_what_came(body: str, message: str) -> None:

@@ -10,22 +10,26 @@ from typing import Any
 
 import pytest
 
-from pricing.collect import ProviderReport, RunReport, refresh
+from planner.currencies import all_currencies
+from pricing.collect import ProviderReport, RunReport, judge, refresh
 from pricing.errors import FetchError, ParseError, PricingError, StoreError, UnknownProvider
 from pricing.gather import fetch_pages
 from pricing.http import Client
+from pricing.market import Market
 from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer, Tier, Verdict
 from pricing.provider import Keys, Page, Provider, Request
-from pricing.registry import providers
+from pricing.registry import kinds, providers
 from pricing.replay import replay
 from pricing.settings import Settings
 from pricing.store import Store
 from tests.pricing.loopback import PAYLOADS, Handler, LoopbackServer
+from tests.pricing.samples import offer as sample
+from tests.pricing.samples import run as run_of
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-FOUR = tuple(PAYLOADS)
+FOUR = ("runpod", "vastai", "vultr", "digitalocean")
 SECRET = "s3cr3t-key-0123456789"
 
 
@@ -126,18 +130,24 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     assert counts["runpod"] == (40, 4, 0)  # four sizes of the RTX 3070, which nobody had seen there
     assert counts["vultr"] == (73, 0, 0)
     assert counts["digitalocean"] == (8, 0, 0)
-    assert counts["vastai"][1:] == (0, 0)
-    (why,) = {one.reasons for one in bench.store.rejected()}
-    assert "first community price" in why[0]
+    assert counts["vastai"][1:] == (2, 0)  # 4x H100 in Japan at 4.40 per GPU, twice what was known
+    whys = {one.provider: one.reasons[0] for one in bench.store.rejected(provider=FOUR)}
+    assert whys.keys() == {"runpod", "vastai"}
+    assert "first community price" in whys["runpod"]
+    assert "times the same GPUs under another name" in whys["vastai"]
 
 
-def test_a_second_run_confirms_and_changes_nothing(bench: Bench, payloads: Path) -> None:
+def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> None:
     bench.server.serve_payloads(payloads, FOUR)
     bench.run(*FOUR)
     again = bench.run(*FOUR, now=NOW + DAY)
-    assert {(one.new, one.changed, one.quarantined, one.closed) for one in again.providers} == {(0, 0, 0, 0)}
+    assert {(one.new, one.changed, one.closed) for one in again.providers} == {(0, 0, 0)}
+    assert {one.provider: one.quarantined for one in again.providers if one.quarantined} == {"vastai": 2}
     assert bench.prices("runpod")["RTX 3070", 1, "community"] == Decimal("0.13")
-    assert bench.store.rejected() == []
+    for days in (2, 3):
+        again = bench.run(*FOUR, now=NOW + days * DAY)
+    assert {one.quarantined for one in again.providers} == {0}
+    assert bench.store.rejected(provider=FOUR) == []
 
 
 def test_the_planner_sees_what_a_run_brought(bench: Bench, payloads: Path) -> None:
@@ -265,6 +275,61 @@ def test_an_optional_page_that_fails_is_a_problem_only(bench: Bench, payloads: P
     assert SECRET not in f"{report}"
 
 
+def in_region(region: str, price: float) -> dict[str, Any]:
+    """Azure's answer for one region, with one machine."""
+    row = {
+        "armSkuName": "Standard_NC40ads_H100_v5",
+        "armRegionName": region,
+        "productName": "Virtual Machines NCadsH100v5 Series",
+        "skuName": "NC40adsH100v5",
+        "meterName": "NC40adsH100v5",
+        "type": "Consumption",
+        "isPrimaryMeterRegion": True,
+        "retailPrice": price,
+        "currencyCode": "USD",
+        "unitOfMeasure": "1 Hour",
+        "tierMinimumUnits": 0,
+        "effectiveStartDate": "2026-01-01T00:00:00Z",
+    }
+    return {"BillingCurrency": "USD", "Items": [row], "NextPageLink": None, "Count": 1}
+
+
+def asked_for(region: str) -> dict[str, str]:
+    where = f"serviceName eq 'Virtual Machines' and armRegionName eq '{region}'"
+    return {"$filter": f"{where} and contains(armSkuName,'Standard_N')"}
+
+
+def test_what_a_page_lists_that_did_not_come_is_not_gone(bench: Bench) -> None:
+    """The regions of Azure differ in the query only: one that fails is no region that sells nothing."""
+    path = "/azure/api/retail/prices"
+    for region in ("eastus", "uksouth"):
+        bench.server.add(path, in_region(region, 6.98), query=asked_for(region))
+    bench.server.add(path, status=500, query=asked_for("uksouth"))  # from the second run on
+    bench.run("azure")
+    report = part(bench.run("azure", now=NOW + DAY), "azure")
+    assert (report.status, report.closed) == (RunStatus.OK, 0)
+    assert any("did not come, so its other offers stay open" in note for note in report.notes)
+    seen = {one.region: one.seen_at for one in bench.store.current_offers("azure") if one.seen_at >= NOW}
+    assert seen == {"eastus": NOW + DAY, "uksouth": NOW}
+
+
+def test_what_a_page_that_came_does_not_list_any_more_is_gone(bench: Bench) -> None:
+    serve_vultr(bench.server, metal(), metal(locations=["ewr"]))
+    bench.run("vultr")
+    assert part(bench.run("vultr", now=NOW + DAY), "vultr").closed == 1
+
+
+def test_after_too_many_requests_nothing_more_is_asked(bench: Bench, payloads: Path) -> None:
+    path = "/vastai/api/v0/bundles/"
+    bench.server.add(path, file=payloads / "vast_bundles.json")
+    bench.server.add(path, status=429, headers={"Retry-After": "3600"})
+    report = part(bench.run("vastai"), "vastai")
+    assert report.status == RunStatus.OK
+    assert report.verified
+    assert len(bench.server.received) == 2
+    assert report.problems >= 11  # the books that did not come
+
+
 def test_a_database_that_refuses_one_provider_fails_that_one(
     bench: Bench, payloads: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +379,46 @@ def test_a_great_move_waits_while_the_last_price_stands(bench: Bench) -> None:
     report = part(bench.run("vultr", now=NOW + 2 * DAY), "vultr")
     assert (report.verified, report.quarantined) == (1, 0)
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("13")
+
+
+@pytest.mark.parametrize("provider", ["vastai", "runpod"])
+def test_what_doubles_and_moves_on_is_verified_on_the_fourth_night_on_a_book_only(
+    bench: Bench, provider: str
+) -> None:
+    def night(number: int, usd: str) -> str:
+        one = sample(usd, provider=provider, at=NOW + number * DAY, tier=Tier.SPOT, region=None)
+        known = bench.store.known_prices(provider)
+        market = Market(bench.store.known_prices(), kinds())
+        (judged,) = judge([one], known, market, all_currencies())
+        bench.store.record(run_of(judged, provider=provider))
+        return str(judged.verdict)
+
+    first = [night(n, "1.40") for n in range(4)]
+    assert first[-1] == "verified"
+    later = [night(4 + n, usd) for n, usd in enumerate(["2.80", "2.95", "2.85", "3.00", "3.05"])]
+    expected = ["quarantined"] * 3 + ["verified"] * 2 if provider == "vastai" else ["quarantined"] * 5
+    assert later == expected
+
+
+def test_a_page_of_sixty_days_ago_changes_nothing(bench: Bench) -> None:
+    """The price moved by a tenth since: plausible, but not from these very bytes."""
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new, new, old)
+    for days in (0, 30, 60):
+        bench.run("vultr", now=NOW + days * DAY)
+    assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+    report = part(bench.run("vultr", now=NOW + 61 * DAY), "vultr")
+    assert (report.verified, report.quarantined, report.status) == (0, 1, RunStatus.FAILED)
+    assert "byte for byte that of 2026-11-30, replaced since: an old page?" in (report.reason or "")
+    assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+
+
+def test_a_page_that_flips_within_days_is_no_old_page(bench: Bench) -> None:
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new, old)
+    for days in (0, 1):
+        bench.run("vultr", now=NOW + days * DAY)
+    assert part(bench.run("vultr", now=NOW + 2 * DAY), "vultr").verified == 1
 
 
 def test_two_runs_within_minutes_confirm_nothing(bench: Bench) -> None:

@@ -33,7 +33,7 @@ def test_an_accepted_price_counts_at_once_and_from_when_it_was_first_seen(doubte
     before = doubted.revision()
     review = decide(doubted, "accept")
     assert prices(doubted) == ["10.76"]
-    assert doubted.rejected() == []
+    assert doubted.rejected(provider=ACME) == []
     assert doubted.revision() > before  # what pages hold is old now
     old, new = doubted.history(provider=ACME)
     assert (old.closed_at, old.closed_why, review.replaced_price_id) == (
@@ -59,7 +59,7 @@ def test_an_accepted_price_takes_the_place_of_the_bundled_ones(store: Store) -> 
 def test_a_rejected_price_is_held_back_and_the_verified_one_stays(doubted: Store) -> None:
     decide(doubted, "reject", reason="a term total")
     assert prices(doubted) == ["2.69"]
-    (held,) = doubted.rejected()
+    (held,) = doubted.rejected(provider=ACME)
     assert held.verdict == Verdict.REJECTED
     assert held.reasons[-1] == "rejected by kim on 2026-12-02: a term total"
     assert doubted.rates(MORNING + 2 * DAY, provider=ACME)[0].note is None
@@ -71,7 +71,7 @@ def test_a_rejection_holds_as_long_as_the_provider_shows_the_price(doubted: Stor
     for day in (3, 4):
         doubted.record(run(offer("10.76", at=MORNING + day * DAY, verdict=verdict)))
     assert prices(doubted, 4) == ["2.69"]
-    (held,) = doubted.rejected()
+    (held,) = doubted.rejected(provider=ACME)
     assert (held.usd_per_hour, held.seen_at) == (Decimal("10.76"), MORNING + 4 * DAY)
 
 
@@ -79,7 +79,7 @@ def test_another_price_ends_a_rejection(doubted: Store) -> None:
     decide(doubted, "reject")
     doubted.record(run(offer("2.89", at=MORNING + 3 * DAY)))
     assert prices(doubted, 3) == ["2.89"]
-    assert doubted.rejected() == []
+    assert doubted.rejected(provider=ACME) == []
 
 
 def test_rejecting_a_verified_price_brings_back_the_one_it_replaced(store: Store) -> None:
@@ -123,5 +123,5 @@ def test_an_almost_right_identifier_is_answered_with_the_close_one(doubted: Stor
 
 def test_what_is_decided_already_is_said(doubted: Store) -> None:
     decide(doubted, "accept")
-    with pytest.raises(UnknownName, match="which is verified already"):
+    with pytest.raises(UnknownName, match="is verified already; there is nothing to accept"):
         decide(doubted, "accept")

@@ -1,9 +1,12 @@
 """What the environment may say, and what is said where it is wrong."""
 
+from pathlib import Path
+
 import pytest
 
 from pricing.errors import SettingsError
 from pricing.settings import Settings, default_database_url
+from pricing.sqlite_urls import sqlite_place
 
 
 def test_nothing_set_means_a_file_in_the_users_data_folder() -> None:
@@ -60,6 +63,23 @@ def test_no_secret_shows_in_the_text_of_the_settings() -> None:
         ("BREAKEVEN_DATABASE_URL", "mysql://me:pa55word@host/db", "mysql:... is not a database"),
         ("BREAKEVEN_DATABASE_URL", "/data/breakeven.db", "'/data/breakeven.db' is not a database"),
         ("BREAKEVEN_DATABASE_URL", "sqlite:breakeven.db", "give sqlite:////folder/file.db"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite://prices.db", "names a host, 'prices.db'; give three slashes"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///prices.db?timeout=3", "timeout is not understood"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///prices.db?mode=ro", "mode is not understood"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///prices.db?uri=true", "goes with a file: address"),
+        (
+            "BREAKEVEN_DATABASE_URL",
+            "sqlite:///file:a.db?uri=perhaps",
+            "uri=perhaps goes with a file: address",
+        ),
+        (
+            "BREAKEVEN_DATABASE_URL",
+            "sqlite:///file:a.db?mode=memory&uri=true",
+            "mode=memory is not understood",
+        ),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///file:a.db?immutable=1&uri=true", "immutable is not understood"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///file://server/a.db", "names a host, 'server'"),
+        ("BREAKEVEN_DATABASE_URL", "sqlite:///file:?mode=ro&uri=true", "names no file"),
         ("BREAKEVEN_READ_ONLY", "perhaps", "'perhaps' is neither yes nor no; give 0 or 1"),
         ("BREAKEVEN_RUNPOD_BASE_URL", "http://mirror.example", "plain http is only for a loopback address"),
         (
@@ -82,3 +102,52 @@ def test_a_bad_value_is_one_line_with_the_variable_and_the_remedy(name: str, val
     assert said in message
     assert "\n" not in message
     assert "pa55word" not in message
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "is_read_only"),
+    [
+        ("sqlite:////data/a.db", "/data/a.db", False),
+        ("sqlite:///a.db", "a.db", False),
+        ("sqlite:///file:/data/a.db?uri=true", "/data/a.db", False),
+        ("sqlite:///file:/data/a.db?mode=ro&uri=true", "/data/a.db", True),
+        ("sqlite:///file:///data/a.db?mode=ro&uri=true", "/data/a.db", True),
+        ("sqlite:///file:/data/my%20prices.db?mode=ro", "/data/my prices.db", True),
+        ("sqlite:///file:a.db?mode=rwc&uri=true", "a.db", False),
+    ],
+)
+def test_which_file_a_sqlite_url_means(url: str, path: str, is_read_only: bool) -> None:
+    place = sqlite_place(url)
+    assert place.path == Path(path)
+    assert place.is_opened_read_only is is_read_only
+    assert Settings.from_environ({"BREAKEVEN_DATABASE_URL": url}).database_url == url
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:"])
+def test_a_sqlite_url_without_a_file_is_memory(url: str) -> None:
+    assert sqlite_place(url).path is None
+
+
+@pytest.mark.parametrize("contact", ["prices@example.com", "https://example.com/contact?x=1"])
+def test_a_contact_is_an_address(contact: str) -> None:
+    assert Settings.from_environ({"BREAKEVEN_CONTACT": f" {contact} "}).contact == contact
+
+
+@pytest.mark.parametrize(
+    "contact", ["me", "a@b) Mozilla/5.0", "ü@example.com", "a@b\nHost: x", "https://", "x@" * 99]
+)
+def test_a_contact_that_fits_no_header_is_refused(contact: str) -> None:
+    with pytest.raises(SettingsError, match=r"BREAKEVEN_CONTACT: .* is not an address"):
+        Settings.from_environ({"BREAKEVEN_CONTACT": contact})
+
+
+def test_both_halves_of_a_key_are_secrets() -> None:
+    keys = {"BREAKEVEN_VERDA_API_KEY": "client-7:secret", "BREAKEVEN_GCP_API_KEY": "abc"}
+    assert set(Settings.from_environ(keys).secrets) == {"client-7:secret", "client-7", "secret", "abc"}
+    short = Settings.from_environ({"BREAKEVEN_VERDA_API_KEY": "a:secret"})
+    assert set(short.secrets) == {"a:secret", "secret"}  # every "a" would be blacked out
+
+
+def test_the_cache_is_in_the_users_folder_unless_another_is_named() -> None:
+    assert Settings.from_environ({}).cache_folder.name == "breakeven"
+    assert Settings.from_environ({"BREAKEVEN_CACHE_DIR": "/srv/cache"}).cache_folder == Path("/srv/cache")

@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 from planner.gpus import find_gpu
+from pricing.market import Market
+from pricing.memory import Origin, remembered
 from pricing.offer import Offer, Tier, Verdict, decimal_text
+from pricing.registry import kinds
 from pricing.snapshot import snapshot_offers, superseded_at
+from pricing.verify import why_implausible
 from tests.conftest import ROOT
 from tests.pricing.samples import DAY, MORNING, offer
 from tools.build_snapshot import build
@@ -110,12 +114,59 @@ def test_an_old_spelling_does_not_undercut_the_true_price() -> None:
     assert prices("digitalocean", "H100 SXM", 8) == [("", "35.28")]
     # 1.99 does not state the form, 2.59 does; a canonical name implies it.
     assert prices("digitalocean", "Instinct MI300X", 1) == [("", "2.59")]
-    # 17.52 of 2025 was in ord, 14.80 of 2026 is without a region.
-    assert prices("vultr", "Instinct MI300X", 8) == [("", "14.80")]
+    # 14.80 of 2026 asks for a commitment; on demand it is still the 17.52 of 2025.
+    assert prices("vultr", "Instinct MI300X", 8) == [("ord", "17.52")]
     # 22.40 of May, 19.176 of the sizing page.
     assert prices("vultr", "A100 80GB SXM", 8) == [("", "19.176")]
     # 2.29 of May without a region, 3.25 of August in one: the other way round.
     assert prices("verda", "H100 SXM", 1) == [("EU (Nordic)", "3.25")]
+
+
+def held_back() -> list[Offer]:
+    """Rows of a known GPU that are kept and never ranked for a doubt."""
+    return [one for one in bundled() if one.gpu and one.verdict is not Verdict.VERIFIED]
+
+
+def test_no_current_row_of_a_whole_machine_is_off_the_market() -> None:
+    known = [remembered(one, Origin.SNAPSHOT) for one in bundled()]
+    market = Market(known, kinds())
+    ranked = [one for one in current() if one.is_rankable and one.verdict is Verdict.VERIFIED]
+    assert [one for one in ranked if why_implausible(one, market, kinds()) is not None] == []
+    assert len(ranked) == 4679
+
+
+def test_what_is_off_the_market_is_kept_with_its_reason() -> None:
+    assert len(held_back()) == 86
+    assert {one.verdict for one in held_back()} == {Verdict.QUARANTINED}
+    reasons = {
+        (one.provider, one.gpu, one.gpu_count, str(one.usd_per_hour)): one.reasons[0] for one in held_back()
+    }
+    assert reasons["runpod", "Instinct MI300X", 1, "0.5"] == (
+        "0.5 USD per GPU-hour is 0.23 times the 2.19 that marketplaces ask (3 list prices): "
+        "too far from the market"
+    )
+    assert reasons["vastai", "RTX 5090", 1, "53.3437"] == "53.34 USD per GPU-hour is outside 0.01 to 40"
+    assert "14.9 times the 0.628" in reasons["vastai", "RTX 5090", 1, "9.3356"]
+
+
+def test_prices_with_a_commitment_of_unknown_length_are_no_list_prices() -> None:
+    committed = [one for one in bundled() if one.tier is Tier.RESERVED_OTHER]
+    assert {(one.provider, one.gpu, decimal_text(one.usd_per_hour)) for one in committed} == {
+        ("vultr", "B200", "15.92"),
+        ("vultr", "H100 SXM", "15.92"),
+        ("vultr", "Instinct MI300X", "14.80"),
+        ("vultr", "Instinct MI325X", "16.00"),
+        ("vultr", "Instinct MI355X", "20.72"),
+    }
+    assert {one.verdict for one in committed} == {Verdict.QUARANTINED}
+    assert prices("vultr", "H100 SXM", 8) == [("sea", "23.92")]
+
+
+def test_what_is_held_back_replaces_no_sound_row() -> None:
+    sound, held = offer("3"), offer("30", at=MORNING + DAY, verdict=Verdict.QUARANTINED)
+    again = offer("31", at=MORNING + 2 * DAY, verdict=Verdict.QUARANTINED)
+    assert superseded_at([sound, held, again]) == [None, MORNING + 2 * DAY, None]
+    assert superseded_at([held, offer("3", at=MORNING + 2 * DAY)]) == [MORNING + 2 * DAY, None]
 
 
 def test_blank_and_global_are_one_region() -> None:
@@ -177,3 +228,12 @@ def test_every_price_of_the_shared_table_is_in_it(shared: Path) -> None:
 
 def test_the_file_is_small() -> None:
     assert PACKED.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("file", ["README.md", "CHANGELOG.md", "docs/database.md"])
+def test_documents_say_how_many_providers_are_bundled(file):
+    text = " ".join((ROOT / file).read_text(encoding="utf-8").split())
+    providers = len({one.provider for one in current()})
+    assert f"of {providers} providers" in text
+    if file == "docs/database.md":
+        assert f"{len(bundled()):,} prices of {providers} providers" in text

@@ -9,6 +9,7 @@ import pytest
 from planner.rates import PriceStatus, Rate
 from pricing.memory import Origin, RunStatus
 from pricing.offer import Offer, Tier, Verdict
+from pricing.reviewing import Decision
 from pricing.store import Store
 from pricing.stored import StoredOffer
 from tests.conftest import NOW
@@ -118,7 +119,7 @@ def test_a_new_price_in_quarantine_leaves_the_verified_one_in_force(store: Store
         "a newer price, 10.76 USD/h seen on 2026-12-01, waits in quarantine: "
         "a jump of 300 % against its own last price"
     )
-    assert only(store.rejected()).usd_per_hour == Decimal("10.76")
+    assert only(store.rejected(provider=ACME)).usd_per_hour == Decimal("10.76")
 
 
 def test_a_confirmed_price_takes_over_from_the_day_it_was_first_seen(store: Store) -> None:
@@ -128,7 +129,7 @@ def test_a_confirmed_price_takes_over_from_the_day_it_was_first_seen(store: Stor
     assert lives(store) == [("2.69", "verified", 0, 0, 1), ("10.76", "verified", 1, 2, None)]
     found = only(store.current_offers(provider=ACME))
     assert (found.times_seen, found.reasons) == (2, ("seen in two runs",))
-    assert store.rejected() == []
+    assert store.rejected(provider=ACME) == []
     assert rates(store, MORNING + 2 * DAY)[0].note is None
 
 
@@ -181,6 +182,18 @@ def test_a_page_that_was_not_read_closes_nothing_of_it(store: Store) -> None:
     store.record(run(offer(), offer(region="b", source_url=metal), offer(region="c", source_url=metal)))
     store.record(run(offer(at=MORNING + DAY)))
     assert len(store.current_offers(provider=ACME)) == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "came", "closed"), [(10, 7, 3), (10, 6, 0), (2, 1, 1), (3, 1, 0), (4, 3, 1)]
+)
+def test_of_a_page_without_a_third_of_its_offers_nothing_is_closed(
+    store: Store, before: int, came: int, closed: int
+) -> None:
+    store.record(run(*(offer(region=str(n)) for n in range(before))))
+    report = store.record(run(*(offer(region=str(n), at=MORNING + DAY) for n in range(came))))
+    assert report.closed == closed
+    assert bool(report.notes) is not bool(closed)
 
 
 def test_saved_answers_of_one_address_do_not_close_each_other(store: Store) -> None:
@@ -280,8 +293,8 @@ def test_a_rate_carries_the_exact_price_its_age_and_its_source(store: Store) -> 
 
 def test_the_bundled_prices_are_the_market_before_any_run(store: Store) -> None:
     found = store.rates(NOW)
-    # 5,948 current rows less slices, gpu-only, ambiguous and witness ones.
-    assert len(found) == 4709
+    # 5,957 current rows less slices, gpu-only, ambiguous, witness and implausible ones.
+    assert len(found) == 4679
     assert {rate.status for rate in found} == {PriceStatus.SNAPSHOT}
     assert found == sorted(found, key=lambda rate: rate.usd_per_hour)
     (cheapest,) = [r for r in found if (r.provider, r.gpu, r.gpu_count) == ("runpod", "B200", 2)]
@@ -303,8 +316,35 @@ def test_what_is_left_out_is_counted_with_its_reason(store: Store) -> None:
     assert found["vastai of H200: 75 prices"] == (
         "ambiguous GPU name 'H200 141 GB': form not stated: H200 SXM or H200 NVL (both 141 GB)"
     )
+    why = "bundled, but too far from the market or not what its source says"
+    assert found["runpod: 1 price"] == found["vultr: 5 prices"] == why
     counted = sum(int(what.split(": ")[1].split()[0]) for what, _ in store.left_out(NOW))
-    assert counted + len(store.rates(NOW)) == len(store.current_offers())
+    # Where a bundled price is held back and an older one of the same offer is sound, that one stands.
+    ranked = {rate.offer_id for rate in store.rates(NOW)}
+    held = [one for one in store.rejected() if one.id not in ranked]
+    assert counted + len(store.rates(NOW)) == len(store.current_offers()) + len(held)
+
+
+def test_what_is_held_back_of_the_bundled_prices_is_shown_and_can_be_accepted(store: Store) -> None:
+    held = only(store.rejected(provider="runpod"))
+    assert (held.gpu, held.tier, held.usd_per_hour) == ("Instinct MI300X", Tier.COMMUNITY, Decimal("0.5"))
+    assert (held.origin, held.verdict, held.status(NOW)) == (Origin.SNAPSHOT, Verdict.QUARANTINED, None)
+    assert "0.23 times the 2.19 that marketplaces ask" in held.reasons[0]
+    assert held.id not in {one.id for one in store.current_offers()}
+    assert held.id not in {rate.offer_id for rate in store.rates(NOW)}
+    before = len(store.rates(NOW))
+    store.decide(held.id, Decision.ACCEPT, reason="seen on the page", by="kim", now=NOW)
+    assert store.rejected(provider="runpod") == []
+    assert len(store.rates(NOW)) == before + 1  # and no other bundled price has gone
+
+
+def test_a_bundled_price_is_told_from_one_that_a_run_verified(store: Store) -> None:
+    store.record(run(offer("2.69", at=NOW)))
+    documents = [one.to_document(NOW) for one in store.current_offers(provider=[ACME, "lambda"])]
+    assert {(d["provider"], d["verdict"], d["status"]) for d in documents} == {
+        (ACME, "verified", "verified"),
+        ("lambda", "verified", "snapshot"),
+    }
 
 
 def test_a_waiting_price_without_a_verified_one_is_left_out_with_its_reason(store: Store) -> None:
@@ -391,19 +431,52 @@ def test_offers_are_found_by_every_filter(store: Store) -> None:
     assert found(limit=2) == [1, 2] or len(found(limit=2)) == 2
 
 
-def test_known_prices_are_the_latest_of_each_series_and_what_waits(store: Store) -> None:
+def test_known_prices_are_the_last_of_each_series_and_what_waits_or_waited(store: Store) -> None:
     store.record(run(offer("2.69"), offer("5", region="b")))
     store.record(run(offer("2.79", at=MORNING + DAY), offer("5", region="b", at=MORNING + DAY)))
     store.record(run(waiting("10.76", at=MORNING + 2 * DAY)))
+    store.record(run(waiting("11.00", at=MORNING + 3 * DAY)))
     known = store.known_prices(ACME)
     assert sorted((str(price.usd_per_hour.normalize()), str(price.verdict)) for price in known) == [
         ("10.76", "quarantined"),
+        ("11", "quarantined"),
+        ("2.69", "verified"),
         ("2.79", "verified"),
         ("5", "verified"),
     ]
     (price,) = [price for price in known if price.region == "b"]
     assert (price.times_seen, price.first_seen_at, price.origin) == (2, MORNING, Origin.REFRESH)
     assert price.series_id == offer("5", region="b").id
+
+
+def test_of_a_price_that_moves_every_day_only_the_last_ones_are_known(store: Store) -> None:
+    for day in range(12):
+        store.record(
+            run(offer(f"2.{10 + day}", at=MORNING + day * DAY), waiting("9", at=MORNING + day * DAY))
+        )
+        store.record(run(waiting(f"9.{10 + day}", at=MORNING + day * DAY + DAY / 2)))
+    known = store.known_prices(ACME)
+    verified = [price for price in known if price.verdict is Verdict.VERIFIED]
+    assert sorted(float(price.usd_per_hour) for price in verified) == [2.18, 2.19, 2.20, 2.21]
+    assert len(known) - len(verified) == 8
+
+
+def test_a_page_that_was_replaced_is_known_as_long_as_it_is_served_again(store: Store) -> None:
+    def served(*digests: str) -> None:
+        for digest in digests:
+            at = MORNING + len(days) * DAY
+            days.append(digest)
+            store.record(run(offer(at=at), page_digests={"prices": digest}))
+
+    days: list[str] = []
+    served("a", "a", "b")
+    assert store.replaced_pages(ACME, {"prices": "a"}) == {"prices": MORNING + DAY}
+    assert store.replaced_pages(ACME, {"prices": "b"}) == {}  # as in the last run
+    assert store.replaced_pages(ACME, {"prices": "c", "more": "a"}) == {}
+    served("a", "a")
+    assert store.replaced_pages(ACME, {"prices": "a"}) == {"prices": MORNING + DAY}  # still the old one
+    assert store.replaced_pages(ACME, {"prices": "b"}) == {"prices": MORNING + 2 * DAY}
+    assert store.replaced_pages("other", {"prices": "b"}) == {}
 
 
 def test_bundled_prices_are_remembered_after_a_refresh(store: Store) -> None:
@@ -436,9 +509,45 @@ def test_statuses_tell_where_each_provider_stands(store: Store) -> None:
     assert (later.verified, later.stale) == (0, 2)
     runpod = by_name["runpod"]
     assert (runpod.last_run_at, runpod.verified, runpod.age_hours) == (None, 0, None)
-    assert runpod.snapshot == 45
+    assert runpod.snapshot == 44
     assert runpod.snapshot_as_of == datetime(2026, 11, 9, tzinfo=UTC)
     assert acme.to_document()["last_success_at"] == "2026-11-30T03:07:00Z"
+
+
+def test_statuses_go_by_the_time_of_a_run_and_not_by_the_order_of_recording(store: Store) -> None:
+    at = MORNING + 3 * DAY
+    store.record(run(offer(at=at)))
+    store.record(failed("HTTP 503", MORNING + 2 * DAY))  # an older answer, replayed later
+    store.record(run(offer("2.89", at=MORNING)))
+    (acme,) = (status for status in store.statuses(at + DAY) if status.provider == ACME)
+    assert (acme.last_run_at, acme.last_run_status, acme.last_success_at) == (at, RunStatus.OK, at)
+    assert (acme.age_hours, acme.failures_since_success) == (24.0, 0)
+    store.record(failed("HTTP 500", at + DAY))
+    (acme,) = (status for status in store.statuses(at + DAY) if status.provider == ACME)
+    assert (acme.last_run_reason, acme.last_success_at, acme.failures_since_success) == ("HTTP 500", at, 1)
+
+
+def test_a_rate_tells_how_many_catalogues_agree(store: Store) -> None:
+    store.record(run(offer("2.69", region=None), offer("9.00", region="x", gpu="B200")))
+    for witness, changes in (
+        ("gpuhunt", {"region": "us-east-1"}),
+        ("gpuhunt", {"region": "us-west-1"}),  # one catalogue counts once
+        ("skypilot", {"usd_per_hour": Decimal("2.90")}),  # 8 % off
+        ("shadeform", {"usd_per_hour": Decimal("3.20")}),  # 19 % off
+    ):
+        said = offer("2.69", witness=witness, **changes)  # type: ignore[arg-type]
+        store.record(run(said, provider=witness))
+    for changes in ({"gpu": "B200", "region": "y"}, {"tier": Tier.SPOT}, {"gpu_count": 2}):
+        store.record(run(offer("9.00", witness="another", **changes), provider="another"))  # type: ignore[arg-type]
+    assert {rate.gpu: rate.witnesses for rate in rates(store)} == {"H100 SXM": 2, "B200": 0}
+
+
+def test_a_catalogue_of_long_ago_agrees_with_nothing(store: Store) -> None:
+    store.record(run(offer("2.69")))
+    store.record(run(offer("2.69", witness="gpuhunt", at=MORNING - 91 * DAY), provider="gpuhunt"))
+    assert [rate.witnesses for rate in rates(store)] == [0]
+    store.record(run(offer("2.69", witness="gpuhunt", at=MORNING - 80 * DAY), provider="gpuhunt"))
+    assert [rate.witnesses for rate in rates(store)] == [1]
 
 
 # --- together
@@ -507,8 +616,8 @@ def test_a_run_that_breaks_leaves_nothing_behind(store: Store, monkeypatch: pyte
 
 def test_a_trial_in_memory_has_the_bundled_prices_and_ends_with_it() -> None:
     with Store.in_memory() as store:
-        assert len(store.rates(NOW)) == 4709
+        assert len(store.rates(NOW)) == 4679
         store.record(run(offer()))
-        assert len(store.rates(NOW)) == 4710
+        assert len(store.rates(NOW)) == 4680
     with Store.open("sqlite://") as store:
         assert store.current_offers(provider=ACME) == []

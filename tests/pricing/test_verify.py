@@ -18,7 +18,7 @@ from pricing.provider import ProviderClass
 from pricing.recall import Memory
 from pricing.snapshot import snapshot_offers, superseded_at
 from pricing.verify import RULES, is_plausible, verify
-from tests.pricing.known import KINDS, NOW, known, known_as, offer
+from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 
 ROOT = Path(__file__).resolve().parents[2]
 # Three sellers of the class at about 3 USD, and acme's own history at 3.00.
@@ -52,6 +52,13 @@ def test_the_order_of_the_offers_is_kept() -> None:
     found = judge(offers, [*MARKET, *OWN])
     assert [one.usd_per_hour for one in found] == [one.usd_per_hour for one in offers]
     assert [one.verdict for one in found] == [Verdict.VERIFIED, Verdict.VERIFIED, Verdict.REJECTED]
+
+
+@pytest.mark.parametrize("price", ["1e15", "1e308", "1e400", "NaN", "Infinity", "-1", "1e-400"])
+def test_no_price_however_absurd_keeps_the_others_from_being_judged(price: str) -> None:
+    wrong, right = judge([offer(price), offer("24.00", gpu_count=8)], [*MARKET, *OWN])
+    assert (wrong.verdict, right.verdict) == (Verdict.REJECTED, Verdict.VERIFIED)
+    assert all(len(reason) < 120 for reason in wrong.reasons)
 
 
 def test_no_offers_no_verdicts() -> None:
@@ -183,6 +190,23 @@ def test_a_person_can() -> None:
     assert verdict(offer("0.50"), known("0.50"))[0] == Verdict.VERIFIED
 
 
+@pytest.mark.parametrize("price", ["0.50", "6.00", "250"])
+def test_what_a_person_accepted_stays_accepted_whatever_rule_it_breaks(price: str) -> None:
+    """Placeholder or not: community at 0.50 beside secure at 3.00; a leap; an absurd price."""
+    rows = [offer(price, tier=Tier.COMMUNITY), offer("3.00", tier=Tier.SECURE)]
+    before = [known("3.00", tier=tier, days_ago=9) for tier in (Tier.COMMUNITY, Tier.SECURE)]
+    assert judge(rows, [*MARKET, *before])[0].verdict is not Verdict.VERIFIED
+    word = known_as(rows[0], reasons=("a placeholder?", "accepted by kim on 2026-11-29: I rent it"))
+    assert judge(rows, [*MARKET, *before, word])[0].verdict is Verdict.VERIFIED
+    assert judge([offer("0.40", tier=Tier.COMMUNITY), rows[1]], [*MARKET, *before, word])[0].reasons
+
+
+def test_nobody_can_accept_what_is_no_price_or_no_device() -> None:
+    for row in (offer("0"), offer("3.00", gpu=None)):
+        word = known_as(row, reasons=("accepted by kim on 2026-11-29: why not",))
+        assert judge([row], [word])[0].verdict is not Verdict.VERIFIED
+
+
 def test_the_collection_is_not_leant_on_where_it_is_off_the_market() -> None:
     """RunPod's community H200 at 0.50 was a placeholder, and stands in such collections."""
     row = offer("0.50")
@@ -251,13 +275,16 @@ def test_an_old_price_below_a_newer_one_is_not_trusted() -> None:
     [
         ("acme", Tier.ON_DEMAND, "4.60", False),
         ("bazaar", Tier.ON_DEMAND, "4.60", True),
-        ("bazaar", Tier.ON_DEMAND, "7.60", False),
-        ("bazaar", Tier.SECURE, "4.60", False),
-        ("giant", Tier.SPOT, "5.90", True),
-        ("giant", Tier.SPOT, "6.10", False),
+        ("bazaar", Tier.ON_DEMAND, "5.60", True),
+        ("bazaar", Tier.ON_DEMAND, "5.80", False),
+        ("giant", Tier.SPOT, "4.40", True),
+        ("giant", Tier.SPOT, "4.60", False),
+        ("runpod", Tier.SECURE, "4.60", False),
+        ("runpod", Tier.COMMUNITY, "4.80", False),  # a marketplace with a list of its own
+        ("runpod", Tier.COMMUNITY, "4.40", True),
     ],
 )
-def test_marketplaces_and_spot_move_more(provider: str, tier: Tier, price: str, expected: bool) -> None:
+def test_asks_move_more_than_lists(provider: str, tier: Tier, price: str, expected: bool) -> None:
     row = offer(price, provider=provider, tier=tier)
     remembered = known("3.00", provider=provider, tier=tier)
     assert (judge([row], [remembered])[0].verdict == Verdict.VERIFIED) is expected
@@ -452,20 +479,218 @@ def test_a_change_of_unit_is_caught_and_stays_caught(count: int) -> None:
     assert again[1].verdict == Verdict.QUARANTINED
 
 
-def test_a_true_halving_shows_in_all_sizes() -> None:
-    remembered = [*MARKET, known("3.00", days_ago=3), known("6.00", gpu_count=2, days_ago=3)]
-    rows = [offer("1.50"), offer("3.00", gpu_count=2)]
-    assert {one.verdict for one in judge(rows, remembered)} == {Verdict.QUARANTINED}
-    waiting = [known_as(row, days_ago=1, verdict=Verdict.QUARANTINED) for row in rows]
-    assert {one.verdict for one in judge(rows, [*remembered, *waiting])} == {Verdict.VERIFIED}
+def again(rows: Sequence[Offer], days: int) -> list[KnownPrice]:
+    """The same prices, waiting since a number of nights."""
+    return [
+        known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, last_seen_at=NOW - DAY, times_seen=days)
+        for row in rows
+    ]
 
 
-def test_euros_taken_for_dollars_are_noticed() -> None:
-    rates = {"EUR": 1.1172}
-    found, why = verdict(offer("2.685"), *OWN, usd_per_unit=rates)  # 3.00 / 1.1172
-    assert found == Verdict.QUARANTINED
-    assert "exchange rate of EUR" in why
-    assert verdict(offer("2.60"), *OWN, usd_per_unit=rates)[0] == Verdict.VERIFIED
+@pytest.mark.parametrize("factor", ["0.5", "2", "3", "0.333333", "4", "1.92", "0.52"])
+@pytest.mark.parametrize("nights", [0, 1, 30])
+def test_no_posted_price_leaps_however_often_it_is_seen(factor: str, nights: int) -> None:
+    """Both sizes together, so that no confusion of per GPU and per instance explains it."""
+    remembered = [*MARKET, known("3.00", days_ago=40), known("6.00", gpu_count=2, days_ago=40)]
+    rows = [offer(Decimal(3) * Decimal(factor)), offer(Decimal(6) * Decimal(factor), gpu_count=2)]
+    found = judge(rows, [*remembered, *again(rows, nights)])
+    assert Verdict.VERIFIED not in {one.verdict for one in found}
+    if 0.3 < float(factor) < 3:
+        assert "no posted price ever moved so far" in found[0].reasons[-1]
+
+
+@pytest.mark.parametrize("tier", [Tier.COMMUNITY, Tier.SECURE])
+@pytest.mark.parametrize("factor", ["2", "0.5"])
+def test_a_list_of_a_marketplace_is_a_list(tier: Tier, factor: str) -> None:
+    rows = [offer(Decimal(3) * Decimal(factor), provider="runpod", tier=tier)]
+    own = known("3.00", provider="runpod", tier=tier, days_ago=10)
+    assert judge(rows, [own])[0].verdict is Verdict.QUARANTINED
+    assert judge(rows, [own, *again(rows, 5)])[0].verdict is Verdict.QUARANTINED
+    small = offer("4.80", provider="runpod", tier=tier)  # 1.6 times
+    assert judge([small], [own])[0].verdict is Verdict.QUARANTINED
+    assert judge([small], [own, *again([small], 1)])[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(("old", "new"), [("88.488", "48"), ("98.32", "55.04")])
+def test_the_great_cuts_of_azure_and_aws_are_verified_when_seen_again(old: str, new: str) -> None:
+    """Azure's MI300X in 2025, 0.54 times, and AWS's p5 in 2025, 0.56 times."""
+    this: dict[str, Any] = {"provider": "azure", "gpu_count": 8}
+    others = [known("60", provider=name, gpu_count=8) for name in ("azure", "giant")]
+    remembered = [*others, known(old, days_ago=30, region="eastus", **this)]
+    row = offer(new, region="eastus", **this)
+    assert judge([row], remembered)[0].verdict is Verdict.QUARANTINED
+    assert judge([row], [*remembered, *again([row], 1)])[0].verdict is Verdict.VERIFIED
+    told = known_as(offer(new, region="eastus", witness="gpuhunt", instance_type="w", **this))
+    assert judge([row], [*remembered, told])[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("provider", ["vastai", "bazaar"])
+@pytest.mark.parametrize("factor", ["2", "0.5", "2.5"])
+def test_an_ask_that_doubles_waits_for_days_and_no_longer(provider: str, factor: str) -> None:
+    row = offer(Decimal(3) * Decimal(factor), provider=provider)
+    own = known("3.00", provider=provider, days_ago=10)
+    for nights, expected in ((0, False), (1, False), (2, False), (3, True)):
+        found = judge([row], [own, *again([row], nights)])[0]
+        assert (found.verdict is Verdict.VERIFIED) is expected, nights
+
+
+def test_an_ask_far_from_the_book_is_not_verified() -> None:
+    """One RTX 5090 in Ukraine at 53.34, all others at 0.6."""
+    book = [offer(f"{2 + n / 10}", provider="bazaar", instance_type=f"host {n}") for n in range(5)]
+    far = offer("5.60", provider="bazaar", instance_type="host 9")  # the middle of six is 2.25
+    remembered = [known(f"{2 + n / 10}", provider="bazaar", instance_type=f"host {n}") for n in range(5)]
+    found = judge([*book, far], [*remembered, *again([far], 9)])
+    assert [one.verdict for one in found] == [Verdict.VERIFIED] * 5 + [Verdict.QUARANTINED]
+    assert found[5].reasons == (
+        "2.49 times the 2.25 USD per GPU-hour in the middle of 6 asks: nobody pays that",
+    )
+
+
+def test_a_machine_of_four_read_per_gpu_is_noticed_where_only_the_collection_is_there() -> None:
+    """Vast.ai, 4x H100 at 7.80; names differ from those of the collection."""
+    bundled = [
+        known("7.80", provider="vastai", gpu_count=4, instance_type=f"offer-{n}", origin=Origin.SNAPSHOT)
+        for n in range(3)
+    ]
+    row = offer("1.95", provider="vastai", gpu_count=4, instance_type="4x H100 SXM, p25")
+    assert judge([row], bundled)[0].verdict is Verdict.QUARANTINED
+    assert judge([replace(row, usd_per_hour=Decimal("9.00"))], bundled)[0].verdict is Verdict.VERIFIED
+
+
+def test_a_count_lost_in_one_region_is_noticed_beside_the_others() -> None:
+    eight = {"gpu_count": 8, "instance_type": "nd96", "provider": "azure"}
+    regions = [offer("24.00", region=name, **eight) for name in ("eastus", "westus")]
+    remembered = [known_as(one) for one in regions]
+    lost = replace(regions[1], gpu_count=1)
+    found = judge([regions[0], lost], remembered)
+    assert found[0].verdict is Verdict.VERIFIED
+    assert "nd96 has 1 GPUs here and had 8 before" in found[1].reasons
+
+
+RATES = {"EUR": 1.1172, "GBP": 1.3399}
+
+
+@pytest.mark.parametrize("provider", ["acme", "runpod", "bazaar", "azure"])
+def test_euros_taken_for_dollars_are_noticed_everywhere(provider: str) -> None:
+    own = known("3.00", provider=provider, days_ago=10)
+    row = offer("2.685", provider=provider)  # 3.00 / 1.1172
+    found = judge([row], [own], usd_per_unit=RATES)[0]
+    assert found.verdict is Verdict.QUARANTINED
+    assert "exchange rate of EUR" in found.reasons[0]
+    (other,) = judge([offer("2.60", provider=provider)], [own], usd_per_unit=RATES)
+    assert other.verdict is Verdict.VERIFIED
+    (twice,) = judge([row], [own, *again([row], 1)], usd_per_unit=RATES)
+    assert twice.verdict is Verdict.QUARANTINED
+    (lasting,) = judge([row], [own, *again([row], 3)], usd_per_unit=RATES)
+    assert lasting.verdict is Verdict.VERIFIED
+
+
+def test_a_witness_of_the_price_before_confirms_no_exchange_rate() -> None:
+    """2.685 is within 15 % of the witness's 3.00, but that is what the price was."""
+    own = known("3.00", days_ago=10)
+    assert judge([offer("2.685")], [own, _witness("3.00")], usd_per_unit=RATES)[0].verdict is (
+        Verdict.QUARANTINED
+    )
+    assert judge([offer("2.685")], [own, _witness("2.70")], usd_per_unit=RATES)[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize("days_ago", [1, 200])
+def test_an_exchanged_pair_is_noticed_however_old_the_memory_is(days_ago: int) -> None:
+    names = ("H100 SXM", "H200 SXM", "A100 80GB SXM")
+    prices = {"H100 SXM": "3.00", "H200 SXM": "3.50", "A100 80GB SXM": "2.00"}
+    remembered = [known(prices[name], gpu=name, instance_type=name, days_ago=days_ago) for name in names]
+    prices |= {"H100 SXM": "3.50", "H200 SXM": "3.00"}
+    found = judge([offer(prices[name], gpu=name, instance_type=name) for name in names], remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 2 + [Verdict.VERIFIED]
+    assert "out of step" in found[0].reasons[0]
+
+
+def test_prices_one_row_down_are_noticed_however_old_the_memory_is() -> None:
+    prices = ["3.00", "3.40", "3.80", "4.20"]
+    rows = [offer(price, instance_type=f"h100 {n}") for n, price in enumerate(prices)]
+    remembered = [known_as(row, days_ago=200) for row in rows]
+    down = [rows[0], *(replace(rows[n], usd_per_hour=rows[n - 1].usd_per_hour) for n in (1, 2, 3))]
+    found = judge(down, [*remembered, *again(down[1:], 9)])
+    assert [one.verdict for one in found] == [Verdict.VERIFIED] + [Verdict.QUARANTINED] * 3
+
+
+# -- whole runs ---------------------------------------------------------------------------------------
+
+
+def listed(*prices: str) -> list[Offer]:
+    return [offer(price, instance_type=f"h100 {n}", region=f"region {n}") for n, price in enumerate(prices)]
+
+
+def test_a_list_of_which_most_moves_at_once_waits_for_a_night() -> None:
+    rows = listed("3.00", "3.10", "3.20", "3.30", "3.40", "3.50")
+    remembered = [known_as(row, days_ago=2) for row in rows]
+    moved = listed("3.31", "3.42", "3.53", "3.64", "3.40", "3.50")  # four of six, by a tenth
+    found = judge(moved, remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 4 + [Verdict.VERIFIED] * 2
+    assert found[0].reasons == ("4 of 6 prices of the list moved at once: waits to be confirmed",)
+    twice = judge(moved, [*remembered, *again(moved[:4], 1)])
+    assert {one.verdict for one in twice} == {Verdict.VERIFIED}
+    half = [*moved[:3], *rows[3:]]
+    assert {one.verdict for one in judge(half, remembered)} == {Verdict.VERIFIED}
+
+
+def test_a_short_list_or_a_book_may_move_as_a_whole() -> None:
+    short = listed("3.00", "3.10")
+    assert {one.verdict for one in judge(listed("3.30", "3.40"), [known_as(row) for row in short])} == {
+        Verdict.VERIFIED
+    }
+    asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]
+    factors = ("1.2", "1.1", "0.9", "1.2", "1.3")
+    moved = [
+        replace(row, usd_per_hour=row.usd_per_hour * Decimal(by))
+        for row, by in zip(asks, factors, strict=True)
+    ]
+    assert {one.verdict for one in judge(moved, [known_as(ask) for ask in asks])} == {Verdict.VERIFIED}
+
+
+@pytest.mark.parametrize("factor", ["1.19", "0.5", "0.8", "1.5"])
+def test_asks_that_all_move_by_one_factor_wait_for_days_and_the_new_one_with_them(factor: str) -> None:
+    """A tax, a currency or a unit: hosts set their prices one by one."""
+    asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]
+    remembered = [known_as(ask, days_ago=10) for ask in asks]
+    scaled = [replace(row, usd_per_hour=row.usd_per_hour * Decimal(factor)) for row in asks]
+    new = offer("3.00", provider="bazaar", instance_type="h100 9", region="region 9")
+    found = judge([*scaled, new], remembered)
+    assert {one.verdict for one in found} == {Verdict.QUARANTINED}
+    assert found[5].reasons == (
+        f"5 of 5 known asks moved by one factor, {float(factor):.2f} times: another unit, currency or tax?",
+    )
+    for nights, expected in ((1, False), (3, True)):
+        later = judge([*scaled, new], [*remembered, *again([*scaled, new], nights)])
+        assert all((one.verdict is Verdict.VERIFIED) is expected for one in later), nights
+    half = judge([*scaled[:2], *asks[2:]], remembered)
+    assert [one.verdict for one in half[2:]] == [Verdict.VERIFIED] * 3
+
+
+def test_a_page_of_then_is_noticed_by_the_prices_that_went_back() -> None:
+    """Two of five prices moved in October; the page of September shows both as they were."""
+    then = listed("3.00", "3.10", "3.20", "3.30", "3.40")
+    now = listed("3.30", "3.45", "3.20", "3.30", "3.40")
+    remembered = [known_as(row, days_ago=60) for row in then] + [known_as(row) for row in now]
+    found = judge(then, remembered)
+    assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 2 + [Verdict.VERIFIED] * 3
+    assert found[0].reasons == ("back at an earlier 3.00 USD, as others at once: an old page?",)
+    assert judge(then, [*remembered, *again(then[:2], 1)])[0].verdict is Verdict.QUARANTINED
+    assert judge(then, [*remembered, *again(then[:2], 3)])[0].verdict is Verdict.VERIFIED
+
+
+def test_one_price_may_go_back_to_what_it_was() -> None:
+    then, now = listed("3.00", "3.10"), listed("3.30", "3.10")
+    remembered = [known_as(row, days_ago=60) for row in then] + [known_as(row) for row in now]
+    assert {one.verdict for one in judge(then, remembered)} == {Verdict.VERIFIED}
+
+
+def test_no_changed_price_of_a_page_that_was_replaced_is_verified() -> None:
+    rows = listed("3.00", "3.30")
+    remembered = [known_as(rows[0]), known_as(listed("3.00", "3.10")[1])]
+    found = judge(rows, remembered, old_page="page prices is that of 2026-10-01")
+    assert [one.verdict for one in found] == [Verdict.VERIFIED, Verdict.QUARANTINED]
+    assert found[1].reasons == ("page prices is that of 2026-10-01",)
 
 
 # -- witnesses ----------------------------------------------------------------------------------------
@@ -481,10 +706,43 @@ def test_a_witness_confirms_what_is_new() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [_witness("2.00"), _witness("3.00", region="eu"), _witness("3.00", tier=Tier.SPOT)]
+    "other",
+    [_witness("2.00"), _witness("3.00", region="eu"), _witness("3.00", region="us", tier=Tier.SPOT)],
 )
 def test_a_witness_of_something_else_does_not(other: KnownPrice) -> None:
-    assert verdict(offer("3.00"), other)[0] == Verdict.QUARANTINED
+    assert verdict(offer("3.00", region="us"), other)[0] == Verdict.QUARANTINED
+
+
+def test_a_witness_may_name_a_place_where_the_list_names_none() -> None:
+    assert verdict(offer("3.00"), _witness("3.00", region="eu"))[0] == Verdict.VERIFIED
+    assert verdict(offer("3.00", region="eu"), _witness("3.00"))[0] == Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
+def test_where_a_class_is_unknown_what_others_ask_is_a_wide_limit(nights: int, expected: bool) -> None:
+    """Of a V100 a neocloud asks a tenth of what hyperscalers do."""
+    others = [known("3.00", provider=name) for name in ("giant", "azure", "bazaar")]
+    row = offer("0.40")
+    market = Market(others, KINDS)
+    (found,) = judge([row], [*others, *again([row], nights)], market=market)
+    assert (found.verdict is Verdict.VERIFIED) is expected
+    assert expected or "0.13 times the 3.00 that sellers of any class ask" in found.reasons[0]
+    (absurd,) = judge([offer("0.20")], [*others, *again([offer("0.20")], 9)], market=market)
+    assert absurd.verdict is Verdict.REJECTED
+
+
+def test_reservations_that_nobody_else_sells_are_measured_by_list_prices() -> None:
+    row = offer("0.03", tier=Tier.RESERVED_OTHER)
+    (found,) = judge([row], [*MARKET, *again([row], 9)])
+    assert (found.verdict, "that sellers of any class ask" in found.reasons[0]) == (Verdict.REJECTED, True)
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
+def test_a_new_offer_at_twice_of_what_is_known_waits_for_days(nights: int, expected: bool) -> None:
+    elsewhere = [known("3.00", region=name) for name in ("a", "b", "c")]
+    row = offer("6.00", region="d")
+    (found,) = judge([row], [*elsewhere, *again([row], nights)])
+    assert (found.verdict is Verdict.VERIFIED) is expected
 
 
 def test_a_witness_never_overrules() -> None:
@@ -555,6 +813,9 @@ FAULTS: dict[str, Callable[[Offer], Decimal]] = {
     "cents as dollars": lambda one: one.usd_per_hour * 100,
     "dollars as cents": lambda one: one.usd_per_hour / 100,
     "a month as an hour": lambda one: one.usd_per_hour * 730,
+    "twice": lambda one: one.usd_per_hour * 2,
+    "half": lambda one: one.usd_per_hour / 2,
+    "euros as dollars": lambda one: one.usd_per_hour / Decimal("1.1172"),
     "three times": lambda one: one.usd_per_hour * 3,
     "a third": lambda one: one.usd_per_hour / 3,
     "zero": lambda one: Decimal(0),
@@ -564,9 +825,7 @@ FAULTS: dict[str, Callable[[Offer], Decimal]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_price_three_times_off_is_verified_where_there_is_a_history(
-    collection: Collection, fault: str
-) -> None:
+def test_no_wrong_price_is_verified_where_there_is_a_history(collection: Collection, fault: str) -> None:
     offers, remembered, market = collection
     choice = random.Random(11)
     for name, group in _by_provider(offers).items():
@@ -576,7 +835,7 @@ def test_no_price_three_times_off_is_verified_where_there_is_a_history(
             replace(one, usd_per_hour=FAULTS[fault](one)) if number in wrong else one
             for number, one in enumerate(group)
         ]
-        found = verify(rows, mine, kinds=SELLERS, market=market)
+        found = verify(rows, mine, kinds=SELLERS, market=market, usd_per_unit=RATES)
         missed = [found[number] for number in wrong if found[number].verdict == Verdict.VERIFIED]
         assert not missed, (name, missed[0].instance_type, missed[0].usd_per_hour)
 

@@ -1,0 +1,75 @@
+"""
+The address of the browser and the session kept alike: the address is the state of every page.
+
+It is read when a session begins and when the browser goes back or forward, and written once the inputs are
+known. Streamlit could bind each widget to the query itself; it then forgets those that stand elsewhere on the
+next page, so that a copied link would give another answer. Here one place writes the whole query.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from dashboard import state
+from planner.scenario import DEFAULT_MODEL, Scenario
+
+_LAST = "_last_question"
+_ASKED = "_asked"
+_COMPLAINTS = "_complaints"
+
+
+def read(page: str) -> None:
+    """
+    Give the widgets what the address says, where the address is newer than they are.
+
+    Args:
+        page: Name of the page; its filters are read too.
+    """
+    session = st.session_state
+    if _ASKED in session and not went_through_history():
+        return
+    params = {name: st.query_params.get_all(name) for name in st.query_params}
+    session[_ASKED], said = state.read_address(params)
+    for name in state.FIELDS:
+        session[name] = state.as_widget_value(name, getattr(session[_ASKED], name))
+    held, more = state.read_page_keys(params, page)
+    for name, value in held.items():
+        session[name] = value
+    session[_COMPLAINTS] = [*said, *more]
+
+
+def went_through_history() -> bool:
+    """Whether this run shows an address that the browser went back or forward to."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.is_history_navigation)
+
+
+def write(scenario: Scenario, page: str) -> None:
+    """Write the question and the filters of a page into the address, where it says something else."""
+    st.session_state[_LAST] = scenario
+    wanted = of_page(scenario, page)
+    if {name: st.query_params.get_all(name) for name in st.query_params} != wanted:
+        st.query_params.from_dict(wanted)
+
+
+def of_page(scenario: Scenario, page: str) -> dict[str, list[str]]:
+    """Return the query of a question on one of the pages."""
+    held: dict[str, Any] = {name: st.session_state[name] for name in _held(page)}
+    return state.as_address(scenario, page, held)
+
+
+def last() -> Scenario:
+    """Return the last question that could be asked."""
+    return st.session_state.get(_LAST) or Scenario(model=DEFAULT_MODEL)
+
+
+def complaints(scenario: Scenario) -> Sequence[str]:
+    """Return what of the address could not be used, until the first change of the question."""
+    session = st.session_state
+    return session[_COMPLAINTS] if scenario == session[_ASKED] else ()
+
+
+def _held(page: str) -> list[str]:
+    return [name for name in state.PAGE_KEYS.get(page, {}) if name in st.session_state]

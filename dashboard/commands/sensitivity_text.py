@@ -1,0 +1,49 @@
+"""How an answer's sureness reads: how often buying is cheaper, when it pays, and what moves it most."""
+
+from dashboard import tables
+from planner.money import Money
+from planner.sensitivity import QUANTILES, Sensitivity, Swing, change_text
+
+
+def headline(found: Sensitivity) -> str:
+    """Say how often buying is cheaper, and when it pays back."""
+    share = found.probability_buying_is_cheaper or 0.0
+    months = ", ".join(
+        f"{quantile:.0%} {'never' if each is None else f'{each:,.1f}'}"
+        for quantile, each in zip(QUANTILES, found.break_even_months, strict=True)
+    )
+    return (
+        f"Buying {found.purchase.name} is cheaper than renting {found.rental.offer_text} over its term in "
+        f"{share:.0%} of {found.draws:,} draws; months to break-even: {months}."
+    )
+
+
+def text(found: Sensitivity, money: Money) -> str:
+    """Return what each input does alone, the largest effect first."""
+    headers = ("assumption", "unit", "low", "base", "high", *_money_headers(money), "flips", "source")
+    rows = [_row(swing, money) for swing in found.swings]
+    return tables.paragraphs(
+        tables.table(headers, rows, left=(0, 1, 8, 9)),
+        change_text(found, money),
+        f"Savings are those of buying, a month over the term: {money.text(found.saving_usd_per_month)} at "
+        f"all base values. Draws are seeded ({found.seed}): the same question gives the same figures.",
+        tables.ESTIMATE_NOTE,
+    )
+
+
+def _money_headers(money: Money) -> tuple[str, str, str]:
+    currency = money.currency
+    return f"{currency}/month at low", f"{currency}/month at high", f"effect {currency}/month"
+
+
+def _row(swing: Swing, money: Money) -> tuple[object, ...]:
+    known = swing.input
+    figures = (swing.saving_at_low, swing.saving_at_high, swing.effect_usd_per_month)
+    return (
+        tables.shortened(known.title, 48),
+        known.unit,
+        *(tables.significant(each, 3) for each in (known.low, known.base, known.high)),
+        *(f"{tables.money(money.amount(each))}*" for each in figures),
+        tables.yes_no(swing.flips),
+        tables.shortened(known.source, 44),
+    )

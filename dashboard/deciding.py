@@ -1,0 +1,133 @@
+"""What the Market page changes: prices that are held back and decided on, and a refresh that is watched."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import data, parts, refreshing, tables
+from pricing.memory import RunStatus
+from pricing.stored import StoredOffer
+
+READ_ONLY = "This server is read-only: prices are refreshed and decided on elsewhere."
+
+
+def held_back() -> None:
+    """Show what verification holds back, and let a person decide."""
+    offers = data.held_back()
+    if not offers:
+        st.info("Verification holds nothing back.")
+        return
+    st.markdown(
+        "These prices, fetched or bundled, stay out of every plan until a later run or a person "
+        "confirms them."
+    )
+    parts.table(
+        [
+            {
+                "id": offer.id,
+                "verdict": str(offer.verdict),
+                "usd_per_hour": float(offer.usd_per_hour),
+                "what": f"{offer.gpu_count}x {offer.gpu or offer.gpu_raw}",
+                "provider": offer.provider,
+                "why": "; ".join(offer.reasons),
+                "raw": offer.raw,
+                "source": data.address_of(offer.source_url),
+                "seen_at": offer.seen_at,
+                "instance": offer.instance_type,
+                "tier": str(offer.tier),
+            }
+            for offer in offers
+        ],
+        alt="Prices that verification holds back, with the reasons, the value as it was read and the source.",
+        columns={
+            "id": st.column_config.TextColumn("id", width=120),
+            "verdict": st.column_config.TextColumn("verdict", width=100),
+            "usd_per_hour": st.column_config.NumberColumn("USD/h", format="%.3f", width=80),
+            "what": st.column_config.TextColumn("machine", width=150),
+            "provider": st.column_config.TextColumn("provider", width=100),
+            "why": st.column_config.TextColumn("why", width=280),
+            "raw": st.column_config.TextColumn("as read", width=120),
+            "source": parts.source_column(),
+            "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
+        },
+        key="held_back_table",
+    )
+    if data.may_write():
+        _decide(offers)
+    else:
+        st.caption(READ_ONLY)
+
+
+def _decide(offers: Sequence[StoredOffer]) -> None:
+    """Let a person accept or reject some of them; the reason is asked for and kept."""
+    names = {
+        f"{offer.id}: {offer.provider} {offer.instance_type}, {offer.usd_per_hour:f} USD/h": offer.id
+        for offer in offers
+    }
+    with st.form("decide", clear_on_submit=True):
+        chosen = st.multiselect(
+            "Prices to decide on",
+            list(names),
+            key="decide_on",
+            placeholder="choose",
+            select_all=False,  # one reason is not true of all: each price is looked at by itself
+        )
+        reason = st.text_input("Why", key="decide_why", max_chars=500, placeholder="seen on the page today")
+        by = st.text_input("Your name", key="decide_by", max_chars=60, placeholder="kept with the decision")
+        with st.container(horizontal=True):
+            accept = st.form_submit_button("Accept", icon=":material/check:", key="accept")
+            reject = st.form_submit_button("Reject", icon=":material/close:", key="reject")
+    if not (accept or reject):
+        return
+    if not chosen or not reason.strip():
+        st.warning("Choose at least one price and say why: the reason is kept with the decision.")
+        return
+    what = "accept" if accept else "reject"
+    for name in chosen:
+        data.decide(names[name], what, reason=" ".join(reason.split()), by=by.strip() or "dashboard")
+    st.toast(f"{what}ed: {tables.plural(len(chosen), 'price')}")
+    st.rerun()
+
+
+def refresh() -> None:
+    """Let a person ask the providers for today's prices, and show how that goes."""
+    if not data.may_write():
+        st.caption(READ_ONLY)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        names = st.multiselect(
+            "Sources", refreshing.sources(), key="refresh_sources", placeholder="all", width=320
+        )
+        if st.button("Refresh prices now", key="refresh", icon=":material/refresh:"):
+            refreshing.start(names, data.store(), data.settings(), data.now())
+    job = refreshing.current()
+    if job is not None:
+        is_running = job.state is refreshing.State.RUNNING
+        st.fragment(_watch, run_every=1.0 if is_running else None)()
+
+
+def _watch() -> None:
+    """Show how far the refresh is; once it has ended the whole page is drawn anew."""
+    job = refreshing.current()
+    if job is None:
+        return
+    done = f"{len(job.reports)} of {tables.plural(job.total, 'source')}"
+    if job.state is refreshing.State.RUNNING:
+        words = "stopping after the source that is being stored" if job.is_stopping else "asking"
+        st.progress(job.share, f"{words}: {done} done")
+        if st.button("Stop", key="stop_refresh", icon=":material/stop:"):
+            job.stop()
+        st.session_state["_watched"] = True
+        return
+    if st.session_state.pop("_watched", False):
+        st.rerun()
+    failed = [part for part in job.reports if part.status is RunStatus.FAILED]
+    verified = sum(part.verified for part in job.reports)
+    held = sum(part.quarantined + part.rejected for part in job.reports)
+    text = f"Refresh of {job.started_at:%Y-%m-%d %H:%M} UTC {job.state}: {done}, {verified:,} prices verified"
+    text += f", {held:,} held back" if held else ""
+    text += f"; {job.error}" if job.error else ""
+    show = st.success if job.state is refreshing.State.DONE and not failed else st.warning
+    show(parts.plain(text) + ".")
+    for part in failed:
+        st.caption(parts.plain(f"{part.title}: {part.reason}"))
