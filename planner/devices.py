@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from planner.constants import constants, family_of
 from planner.gpus import DeviceClass, Gpu
-from planner.memory import Numbers, visible_bytes
+from planner.memory import visible_bytes
 from planner.reached import PRECISIONS
-from planner.units import GB
+from planner.units import GB, Numbers
 from planner.workload import Engine
 
 Column = NDArray[np.float64]

@@ -1,5 +1,6 @@
 """Memory and speed of many configurations at once: the formulas of memory.py and speed.py put together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,6 @@ from planner.constants import constants, is_tensor_parallel
 from planner.devices import Column, Devices, link_for
 from planner.memory import (
     CacheLayout,
-    Numbers,
     Weights,
     cache_layout,
     kv_cache_bytes,
@@ -33,7 +33,7 @@ from planner.speed import (
     simple_prefill_tokens_per_s,
     steady_state,
 )
-from planner.units import GIB
+from planner.units import GIB, Numbers
 from planner.work import Work, work_of
 from planner.workload import Engine, KvDtype, Method
 
@@ -60,10 +60,10 @@ class Question:
 
     shape: Shape
     weights: Weights
-    simple_active_params: float
+    simple_active_params: Numbers
     engine: Engine
     method: Method
-    kv_dtype: KvDtype
+    kv_dtype: KvDtype | Sequence[KvDtype]  # one, or one for each row
     context_tokens: Numbers
     batch: Numbers
     input_tokens: Numbers
@@ -105,12 +105,19 @@ class Question:
         return cache_layout(self.engine, self.method)
 
     @property
-    def kv_bytes_per_element(self) -> float:
+    def kv_bytes_per_element(self) -> Numbers:
         """Bytes of a cached element; the sizing page rounds 8 and 4 bit down to whole bits."""
-        exact = self.kv_dtype.bytes_per_element
-        if self.method is Method.CALIBRATED:
-            return exact
-        return {KvDtype.Q8_0: 1.0, KvDtype.Q4_0: 0.5}.get(self.kv_dtype, exact)
+        if isinstance(self.kv_dtype, KvDtype):
+            return _cached_bytes(self.kv_dtype, self.method)
+        by_dtype = {dtype: _cached_bytes(dtype, self.method) for dtype in KvDtype}
+        return np.array([by_dtype[dtype] for dtype in self.kv_dtype])
+
+
+def _cached_bytes(dtype: KvDtype, method: Method) -> float:
+    exact = dtype.bytes_per_element
+    if method is Method.CALIBRATED:
+        return exact
+    return {KvDtype.Q8_0: 1.0, KvDtype.Q4_0: 0.5}.get(dtype, exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from planner.devices import Devices, devices, simple_peak_flops
 from planner.estimate import Question, memory_columns, speed_columns
 from planner.gpus import Gpu
-from planner.memory import Numbers, Weights, simple_active_params, simple_weights, weights
+from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.models import Model
 from planner.quants import QuantFormat
 from planner.reached import blocks_of
 from planner.shape import shape_of
 from planner.speed import host_bytes_per_s
+from planner.units import Numbers
 from planner.workload import Engine, KvDtype, Method, engine_for
 
 Axes = NDArray[np.float64]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,8 @@ from planner.models import Model
 from planner.quants import QuantFamily, QuantFormat
 from planner.shape import Shape, shape_of
 from planner.stored import StoredWeights
-from planner.units import GIB, MIB
+from planner.units import GIB, MIB, Numbers
 from planner.workload import Engine, Method
-
-Numbers: TypeAlias = float | NDArray[np.float64]
 
 # Above any model's context and any engine's queue; the searches end there.
 SEARCH_LIMIT = 2**30
@@ -170,15 +167,13 @@ def cache_layout(engine: Engine, method: Method) -> CacheLayout:
     )
 
 
-def replicas_of_cache(kv_heads: int | None, ranks: Numbers) -> Numbers:
+def replicas_of_cache(kv_heads: Numbers, ranks: Numbers) -> Numbers:
     """
     How often all ranks together hold the cache: n x ceil(h / n) / h.
 
-    1 while the KV heads divide among the ranks, n / h where there are more ranks than heads, n for a latent,
-    which every rank needs whole.
+    1 while the KV heads divide among the ranks, n / h where there are more ranks than heads: n for a latent,
+    which is one head that every rank needs whole.
     """
-    if kv_heads is None:
-        return ranks
     return ranks * np.ceil(kv_heads / ranks) / kv_heads
 
 
@@ -186,7 +181,7 @@ def kv_cache_bytes(
     shape: Shape,
     context_tokens: Numbers,
     batch: Numbers,
-    bytes_per_element: float,
+    bytes_per_element: Numbers,
     gpu_count: Numbers,
     layout: CacheLayout,
 ) -> Numbers:
@@ -207,9 +202,7 @@ def kv_cache_bytes(
     tokens = np.ceil(context_tokens / layout.block_tokens) * layout.block_tokens
     elements: Numbers = 0.0
     for term in shape.cache_terms:
-        held = tokens
-        if term.window_tokens is not None:
-            held = np.minimum(tokens, term.window_tokens + layout.window_slack_tokens)
+        held = np.minimum(tokens, term.window_tokens + layout.window_slack_tokens)
         copies = replicas_of_cache(term.kv_heads, gpu_count) if layout.is_replicated else 1.0
         elements = elements + term.elements_per_token * held * copies
     return elements * batch * bytes_per_element
@@ -243,7 +236,7 @@ def serving_runtime_bytes(
     activation = (
         known.activation_base_gib * GIB
         + sequences * shape.vocab_size * known.activation_bytes_per_sequence_and_word
-        + (known.activation_moe_gib * GIB if shape.is_moe else 0.0)
+        + known.activation_moe_gib * GIB * shape.is_moe
     )
     several = np.where(np.less(gpu_count, 3), known.non_torch_gib_2_gpus, known.non_torch_gib_4_gpus)
     outside = np.where(np.less(gpu_count, 2), known.non_torch_gib_1_gpu, several)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeAlias
 
 from planner.constants import constants
@@ -132,7 +133,7 @@ def _cache_checks(rows: list[Result]) -> Iterator[Check]:
         if result.metric != "kv_cache_alloc" or result.kv_dtype not in _CACHES:
             continue
         shape = shape_of(all_models()[result.model])
-        has_windows = any(term.window_tokens for term in shape.cache_terms)
+        has_windows = any(isfinite(term.window_tokens) for term in shape.cache_terms)
         # the fork keeps latents as full heads in mode 0, twice in mode 1, and windows at full length
         if has_windows or (
             shape.is_latent and not any(f"mla mode {mode}" in result.notes for mode in (2, 3))

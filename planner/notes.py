@@ -1,5 +1,7 @@
 """What a person should know about a sizing: limits, assumptions, combinations that make no sense."""
 
+import numpy as np
+
 from planner.constants import constants, is_tensor_parallel
 from planner.devices import compute_flops, grade, supports
 from planner.gpus import Gpu
@@ -125,12 +127,11 @@ def _upcast_note(model: Model, quant: QuantFormat) -> str | None:
 
 def _window_note(work: Workload) -> str | None:
     """Say what an engine needs that keeps windowed layers at full length."""
-    terms = [term for term in shape_of(work.model).cache_terms if term.window_tokens is not None]
+    terms = [term for term in shape_of(work.model).cache_terms if np.isfinite(term.window_tokens)]
     if work.method is Method.SIMPLE or not terms:
         return None
     extra = sum(
-        term.elements_per_token * max(0.0, work.context_tokens - (term.window_tokens or 0.0))
-        for term in terms
+        term.elements_per_token * max(0.0, work.context_tokens - term.window_tokens) for term in terms
     )
     more = extra * work.kv_dtype.bytes_per_element * work.batch / GIB
     if more < 0.005:
@@ -210,7 +211,7 @@ def _rank_note(work: Workload, machine: Machine) -> str | None:
     kinds = {group.kind for group in work.model.attention_groups}
     if kinds & {AttentionKind.MLA, AttentionKind.COMPRESSED_LATENT}:
         return f"the latent cache is kept on each of the {n} GPUs"
-    fewest = min((term.kv_heads for term in shape_of(work.model).cache_terms if term.kv_heads), default=n)
+    fewest = min((int(term.kv_heads) for term in shape_of(work.model).cache_terms), default=n)
     if fewest < n or fewest % n:
         return f"{fewest} KV heads on {n} GPUs: some of the cache is kept more than once"
     return None

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from planner.catalogue import read_text
 from planner.constants import constants
-from planner.memory import Numbers
 from planner.quants import QuantFormat
+from planner.units import Numbers
 from planner.workload import Engine
 
 Index: TypeAlias = NDArray[np.int64] | int

@@ -1,18 +1,28 @@
-"""Memory and speed of many unlike configurations: columns in, columns out, one calculation for each group."""
+"""Memory and speed of many unlike configurations: columns in, columns out, all in one calculation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.devices import Column, Devices, devices, simple_peak_flops
 from planner.estimate import Question, memory_columns, speed_columns
 from planner.gpus import Gpu, all_gpus
+from planner.memory import Weights, simple_active_params, simple_weights, weights
+from planner.models import Model
 from planner.notes import has_rates
-from planner.sizing import question_of, weights_of
+from planner.quants import QuantFormat
+from planner.reached import PRECISIONS, blocks_of
+from planner.shape import shape_of, stacked
+from planner.sizing import offloads_experts_first
+from planner.speed import host_bytes_per_s
 from planner.units import GIB
-from planner.workload import Engine, Machine, Method, Workload
+from planner.workload import Engine, KvDtype, Method
+
+Record = TypeVar("Record")
 
 MEMORY_COLUMNS = (
     "weights_gib",
@@ -34,9 +44,13 @@ SPEED_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Configurations of one workload that differ in machine and requests; columns of equal length."""
+    """Configurations of one engine and one method; columns of equal length."""
 
-    workload: Workload  # model, format, engine, precision of the cache, method
+    engine: Engine
+    method: Method
+    models: Sequence[Model]
+    quants: Sequence[QuantFormat]
+    kv_dtypes: Sequence[KvDtype]
     gpus: Sequence[Gpu]
     gpu_count: Column
     context_tokens: Column
@@ -57,8 +71,8 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
     memory = memory_columns(question)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN of devices whose rates are not known
         speed = speed_columns(question, memory)
-    runs = np.broadcast_to(memory.fits, (count,)) | (rows.workload.method is Method.SIMPLE)
-    runs = runs & np.array([has_rates(gpu) for gpu in rows.gpus])
+    runs = np.broadcast_to(memory.fits, (count,)) | (rows.method is Method.SIMPLE)
+    runs = runs & _has_rates()[_device_index(rows.gpus)]
     decode = speed.decode_tokens_per_s
     speeds = {
         "decode_tokens_per_s": decode,
@@ -83,28 +97,83 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
 
 
 def _question(rows: Rows) -> Question:
-    work = rows.workload
-    one = question_of(work, weights_of(work), [Machine(gpu=rows.gpus[0])], batch=np.ones(1))
-    index = np.array([_positions()[gpu.name] for gpu in rows.gpus])
-    columns = _all_devices(work.engine).reshaped(lambda column: column[index])
-    simple = work.method is Method.SIMPLE
-    return replace(
-        one,
-        columns=columns,
-        peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(work.quant.compute_dtype),
-        precision=columns.precision(work.quant.compute_dtype),
-        gpu_count=rows.gpu_count,
+    """Return all rows as one question."""
+    simple = rows.method is Method.SIMPLE
+    # Two files may hold models of one name: what counts is the record, of which there is one each.
+    models, model_index = _numbered(rows.models)
+    quants, quant_index = _numbered(rows.quants)
+    device_index = _device_index(rows.gpus)
+    columns = _all_devices(rows.engine).reshaped(lambda column: column[device_index])
+    precision = np.array([PRECISIONS.index(quant.compute_dtype) for quant in quants])[quant_index]
+    peaks = np.choose(precision, [columns.peak_flops(name) for name in PRECISIONS])
+    computed = np.choose(precision, [columns.precision(name) for name in PRECISIONS])
+    return Question(
+        shape=stacked([shape_of(model) for model in models], model_index),
+        weights=_weights(models, quants, model_index, quant_index, rows.method),
+        simple_active_params=np.array([simple_active_params(model) for model in models])[model_index],
+        engine=rows.engine,
+        method=rows.method,
+        kv_dtype=rows.kv_dtypes,
         context_tokens=rows.context_tokens,
         batch=rows.batch,
         input_tokens=rows.input_tokens,
         output_tokens=rows.output_tokens,
         offload_fraction=rows.offload_fraction,
+        offloads_experts_first=offloads_experts_first(rows.engine, rows.method),
+        host_bytes_per_s=host_bytes_per_s(None, rows.engine, rows.method),
+        columns=columns,
+        peak_flops=simple_peak_flops(columns) if simple else peaks,
+        precision=computed,
+        blocks=np.array([blocks_of(quant) for quant in quants])[quant_index],
+        gpu_count=rows.gpu_count,
     )
+
+
+def _weights(
+    models: Sequence[Model],
+    quants: Sequence[QuantFormat],
+    model_index: NDArray[np.int64],
+    quant_index: NDArray[np.int64],
+    method: Method,
+) -> Weights:
+    """Return the weights of all rows; each pair of model and format is counted once."""
+    by_method = simple_weights if method is Method.SIMPLE else weights
+    pairs, places = np.unique(model_index * len(quants) + quant_index, return_inverse=True)
+    held = [by_method(models[pair // len(quants)], quants[pair % len(quants)]) for pair in pairs.tolist()]
+
+    def column(name: str) -> Column:
+        each: Column = np.array([float(getattr(one, name)) for one in held])[places]
+        return each
+
+    return Weights(
+        total_bytes=column("total_bytes"),
+        dense_read_bytes=column("dense_read_bytes"),
+        routed_bytes=column("routed_bytes"),
+        formula_bytes=column("formula_bytes"),
+    )
+
+
+def _numbered(records: Sequence[Record]) -> tuple[Sequence[Record], NDArray[np.int64]]:
+    """Return the records that differ, and for each row the place of its own."""
+    names = [id(record) for record in records]
+    different = dict(zip(names, records, strict=True))
+    places = {one: place for place, one in enumerate(different)}
+    return list(different.values()), np.array([places[one] for one in names])
+
+
+def _device_index(gpus: Sequence[Gpu]) -> NDArray[np.int64]:
+    positions = _positions()
+    return np.array([positions[gpu.name] for gpu in gpus])
 
 
 @cache
 def _all_devices(engine: Engine) -> Devices:
     return devices(list(all_gpus().values()), engine)
+
+
+@cache
+def _has_rates() -> NDArray[np.bool_]:
+    return np.array([has_rates(gpu) for gpu in all_gpus().values()])
 
 
 @cache

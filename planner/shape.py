@@ -1,8 +1,13 @@
 """A model as numbers: parameters by tensor class, cache terms, attention work."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from planner.models import AttentionGroup, AttentionKind, Model
 
@@ -15,9 +20,9 @@ class CacheTerm:
     """What some layers keep of each token."""
 
     elements_per_token: float  # summed over those layers
-    window_tokens: float | None = None  # None: of every token of the context
-    kv_heads: int | None = None  # over which tensor ranks share it; None: every rank keeps all of it
-    read_budget_tokens: float | None = None  # sparse attention reads at most so many of them
+    window_tokens: float = inf  # of so many tokens at most
+    kv_heads: float = 1.0  # over which tensor ranks share it; a latent is one, which every rank keeps
+    read_budget_tokens: float = inf  # sparse attention reads at most so many of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +30,13 @@ class AttentionWork:
     """Multiplications of attention scores: per token of the prompt and token looked back at."""
 
     flops_per_pair: float
-    window_tokens: float | None = None
+    window_tokens: float = inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """
-    One model as numbers; parameters are elements.
+    One model as numbers; parameters are elements. `stacked` gives the same record with arrays over models.
 
     `linear_params` is what is neither embedding, head, routed expert, tower nor lookup table.
     """
@@ -113,6 +118,33 @@ def _expert_columns(model: Model) -> float:
     return float(model.moe.moe_intermediate_size or model.intermediate_size or model.hidden_size)
 
 
+def stacked(shapes: Sequence[Shape], index: NDArray[np.int64]) -> Shape:
+    """
+    Return one record whose numbers are arrays: for each place of `index` those of the shape it names.
+
+    Models with fewer kinds of layers have terms of nothing: formulas loop over the same terms for all.
+    """
+    values: dict[str, Any] = {
+        field.name: np.array([float(getattr(shape, field.name)) for shape in shapes])[index]
+        for field in fields(Shape)
+        if field.name not in ("cache_terms", "attention")
+    }
+    terms = _table([shape.cache_terms for shape in shapes], CacheTerm(elements_per_token=0.0), index)
+    works = _table([shape.attention for shape in shapes], AttentionWork(flops_per_pair=0.0), index)
+    return Shape(**values, cache_terms=terms, attention=works)
+
+
+def _table(rows: Sequence[tuple[Any, ...]], nothing: Any, index: NDArray[np.int64]) -> tuple[Any, ...]:
+    """Return records of arrays, one for each place in the longest row; shorter rows are filled up."""
+    longest = max((len(row) for row in rows), default=0)
+    filled = [row + (nothing,) * (longest - len(row)) for row in rows]
+    kind, names = type(nothing), [field.name for field in fields(nothing)]
+    return tuple(
+        kind(**{name: np.array([getattr(row[place], name) for row in filled])[index] for name in names})
+        for place in range(longest)
+    )
+
+
 def layers_by_kind(model: Model) -> dict[str, int]:
     """Return how many layers of each kind a model has, in the order of its record."""
     counts: dict[str, int] = {}
@@ -137,11 +169,11 @@ def _cache_terms(group: AttentionGroup) -> list[CacheTerm]:
     if kind in (AttentionKind.FULL, AttentionKind.SLIDING, AttentionKind.CHUNKED):
         heads, width = _need(group.kv_heads), _need(group.head_dim)
         per_token = _owners(group) * heads * (width + (group.v_head_dim or width))
-        window = None if kind is AttentionKind.FULL else float(_need(group.window))
+        window = inf if kind is AttentionKind.FULL else float(_need(group.window))
         main = CacheTerm(
             elements_per_token=per_token,
             window_tokens=window,
-            kv_heads=heads,
+            kv_heads=float(heads),
             read_budget_tokens=_budget(group),
         )
         return [main, *_index_terms(group)]
@@ -179,9 +211,9 @@ def _index_width(group: AttentionGroup) -> int:
     return group.sparse_index.head_dim if group.sparse_index else INDEX_KEY_ELEMENTS
 
 
-def _budget(group: AttentionGroup) -> float | None:
+def _budget(group: AttentionGroup) -> float:
     budget = group.sparse_index.budget_tokens if group.sparse_index else None
-    return None if budget is None else float(budget)
+    return inf if budget is None else float(budget)
 
 
 def _owners(group: AttentionGroup) -> int:
@@ -237,10 +269,8 @@ def _attention_work(group: AttentionGroup) -> AttentionWork | None:
             return _compressed_work(group)
         case _:
             return None
-    windows = [float(limit) for limit in (group.window, _budget(group)) if limit]
-    return AttentionWork(
-        flops_per_pair=2.0 * group.layers * pair, window_tokens=min(windows) if windows else None
-    )
+    window = float(group.window) if group.window else inf
+    return AttentionWork(flops_per_pair=2.0 * group.layers * pair, window_tokens=min(window, _budget(group)))
 
 
 def _compressed_work(group: AttentionGroup) -> AttentionWork:
@@ -253,7 +283,7 @@ def _compressed_work(group: AttentionGroup) -> AttentionWork:
 
 def _merged(terms: Iterable[CacheTerm]) -> tuple[CacheTerm, ...]:
     """Return the terms with those of the same kind added up, so that formulas loop over few."""
-    sums: dict[tuple[float | None, int | None, float | None], float] = {}
+    sums: dict[tuple[float, float, float], float] = {}
     for term in terms:
         key = (term.window_tokens, term.kv_heads, term.read_budget_tokens)
         sums[key] = sums.get(key, 0.0) + term.elements_per_token

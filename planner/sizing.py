@@ -282,7 +282,7 @@ def question_of(
         input_tokens=float(workload.input_tokens),
         output_tokens=float(workload.output_tokens),
         offload_fraction=workload.offload_fraction,
-        offloads_experts_first=offloads_experts_first(workload),
+        offloads_experts_first=offloads_experts_first(workload.engine, workload.method),
         host_bytes_per_s=host_bytes_per_s(workload.host_gb_per_s, workload.engine, workload.method),
         columns=columns,
         peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(workload.quant.compute_dtype),
@@ -292,9 +292,9 @@ def question_of(
     )
 
 
-def offloads_experts_first(workload: Workload) -> bool:
+def offloads_experts_first(engine: Engine, method: Method) -> bool:
     """Whether experts go to host memory before the rest: in llama.cpp (`--n-cpu-moe`), not in servers."""
-    return workload.engine is Engine.LLAMA_CPP and workload.method is Method.CALIBRATED
+    return engine is Engine.LLAMA_CPP and method is Method.CALIBRATED
 
 
 def _works(workload: Workload, count: int, batch: Sequence[int] | None) -> list[Workload]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.constants import constants
-from planner.memory import Numbers
 from planner.reached import Reached
-from planner.units import GB
+from planner.units import GB, Numbers
 from planner.work import Work, experts_read_share
 from planner.workload import Engine, Method
 
@@ -83,6 +82,8 @@ def all_reduce_s(
         passes: Through the model.
     """
     n = hardware.sharing
+    if isinstance(n, float) and n == 1.0:
+        return 0.0
     volume = 2.0 * (n - 1.0) / n * tokens * work.hidden_size * 2.0
     transfer = volume / (hardware.link_bytes_per_s * reached.link_efficiency)
     within = np.where(np.equal(hardware.link_kind, 0.0), reached.fast_link_s, reached.slow_link_s)
@@ -181,6 +182,8 @@ def prompt_among_others_s(
     Prompts that come in while others are decoded are put into one chunk as long as it holds them, at most a
     quarter of the batch at once; stages work on different prompts at the same time.
     """
+    if isinstance(batch, float) and batch == 1.0:
+        return 0.0  # there are no others
     room = reached.prompt_chunk_tokens / np.maximum(work.prompt_tokens, 1.0)
     together = np.clip(room, 1.0, np.maximum(batch / 4.0, 1.0))
     step = prompt_step(work, hardware, reached, offload=offload, together=together)
@@ -298,6 +301,8 @@ def _rate(hardware: Hardware, reached: Reached) -> Numbers:
 
 def _pipeline(chunks: Numbers, stages: Numbers, share: Numbers) -> Numbers:
     """How much faster a prompt is on GPUs that hold layers of their own and work on different chunks."""
+    if isinstance(share, float) and share == 0.0:
+        return 1.0
     flying = np.minimum(chunks, CHUNKS_IN_FLIGHT)
     gain = flying * stages / (flying + stages - 1.0)
     return 1.0 + (gain - 1.0) * share

@@ -1,4 +1,12 @@
-"""Units and conversions used all over: bytes, hours, money."""
+"""Units and conversions used all over: bytes, hours, money; and what a formula takes and gives."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# One formula serves one machine and many at once.
+Numbers: TypeAlias = float | NDArray[np.float64]
 
 GIB = 2**30
 GB = 10**9

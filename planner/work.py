@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.memory import CacheLayout, Numbers, Weights, state_bytes
+from planner.memory import CacheLayout, Weights, state_bytes
 from planner.shape import Shape
+from planner.units import Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ def work_of(
         expert_params=expert_params,
         head_params=shape.head_params,
         expert_columns=shape.expert_columns,
-        is_moe=float(shape.is_moe),
-        is_latent=float(shape.is_latent),
+        is_moe=shape.is_moe,
+        is_latent=shape.is_latent,
         blocks=shape.blocks,
         hidden_size=shape.hidden_size,
         cache_bytes=cache_read_bytes(shape, context_tokens, bytes_per_element, ranks),
@@ -108,9 +109,8 @@ def cache_read_bytes(
     """Cache of one sequence that one step reads, summed over ranks; a latent is read by each of them. [B]"""
     elements: Numbers = 0.0
     for term in shape.cache_terms:
-        limits = [limit for limit in (term.window_tokens, term.read_budget_tokens) if limit is not None]
-        read = np.minimum(context_tokens, min(limits)) if limits else context_tokens
-        copies = ranks if term.kv_heads is None else np.maximum(1.0, ranks / term.kv_heads)
+        read = np.minimum(context_tokens, np.minimum(term.window_tokens, term.read_budget_tokens))
+        copies = np.maximum(1.0, ranks / term.kv_heads)
         elements = elements + term.elements_per_token * read * copies
     return elements * bytes_per_element
 
@@ -119,10 +119,7 @@ def attention_flops_per_token(shape: Shape, context_tokens: Numbers) -> Numbers:
     """Operations of attention for one new token that looks back at the context. [FLOP]"""
     flops: Numbers = shape.recurrent_flops_per_token
     for work in shape.attention:
-        seen = (
-            context_tokens if work.window_tokens is None else np.minimum(context_tokens, work.window_tokens)
-        )
-        flops = flops + work.flops_per_pair * seen
+        flops = flops + work.flops_per_pair * np.minimum(context_tokens, work.window_tokens)
     return flops
 
 
@@ -130,6 +127,6 @@ def attention_flops_of_prompt(shape: Shape, tokens: Numbers) -> Numbers:
     """Operations of attention over a whole prompt: each token looks back at those before it. [FLOP]"""
     flops: Numbers = shape.recurrent_flops_per_token * tokens
     for work in shape.attention:
-        window = tokens if work.window_tokens is None else np.minimum(tokens, work.window_tokens)
+        window = np.minimum(tokens, work.window_tokens)
         flops = flops + work.flops_per_pair * window * (tokens - window / 2)
     return flops

@@ -20,7 +20,7 @@ from planner.gpus import find_gpu
 from planner.quants import QuantFormat, find_quant
 from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.scenario import DEFAULT_QUANT, Scenario
-from planner.workload import Engine, KvDtype, Method, Workload, engine_for
+from planner.workload import Engine, KvDtype, Method, engine_for
 from pricing.errors import PricingError
 
 OPTIONS = (
@@ -155,36 +155,53 @@ def _checked(read: Callable[[str], Any], text: str) -> Cell:
 
 
 def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) -> dict[str, list[Any]]:
-    """Return the result columns; rows that share model, format, engine and cache are sized together."""
-    errors = [
-        next((why for _, why in cells if why is not None), None)
-        for cells in zip(*columns.values(), strict=True)
-    ]
+    """Return the result columns; rows of one engine are sized together."""
     values = {name: [value for value, _ in cells] for name, cells in columns.items()}
-    groups: dict[tuple[int, str | None, str | None, str, str], list[int]] = {}
-    keys = zip(values["model"], values["quant"], values["engine"], values["kv_dtype"], errors, strict=True)
-    for position, (match, quant, engine, kv_dtype, error) in enumerate(keys):
-        if error is None:
-            name = quant.name if quant is not None else None
-            # Two files may hold models of one name: what counts is the record, of which there is one each.
-            key = (id(match.model), match.quant, name, engine, kv_dtype)
-            groups.setdefault(key, []).append(position)
+    errors = _first_errors(columns, count)
+    quants = [
+        None if error is not None else _quant(match, quant)
+        for match, quant, error in zip(values["model"], values["quant"], errors, strict=True)
+    ]
+    groups: dict[Engine, list[int]] = {}
+    for position, (name, quant) in enumerate(zip(values["engine"], quants, strict=True)):
+        if quant is not None:
+            engine = _engine(name, values["model"][position], quant)
+            groups.setdefault(engine, []).append(position)
     numbers = {name: np.array([value or 0 for value in values[name]], dtype=np.float64) for name in NUMBERS}
-    results: dict[str, list[Any]] = {name: [None] * count for name in RESULTS}
-    results["error"] = errors
-    for positions in groups.values():
-        first = positions[0]
-        quant = _quant(values["model"][first], values["quant"][first])
-        workload = Workload(
-            model=values["model"][first].model,
-            quant=quant,
-            kv_dtype=KvDtype(values["kv_dtype"][first]),
-            engine=_engine(values["engine"][first], values["model"][first], quant),
+    results = {name: np.full(count, None, dtype=object) for name in RESULTS}
+    for engine, positions in groups.items():
+        index = np.array(positions)
+        rows = Rows(
+            engine=engine,
             method=method,
+            models=[values["model"][position].model for position in positions],
+            quants=[quant for quant in (quants[position] for position in positions) if quant is not None],
+            kv_dtypes=[KvDtype(values["kv_dtype"][position]) for position in positions],
+            gpus=[values["gpu"][position] for position in positions],
+            gpu_count=numbers["gpus"][index],
+            context_tokens=numbers["context"][index],
+            batch=numbers["batch"][index],
+            input_tokens=numbers["input_tokens"][index],
+            output_tokens=numbers["output_tokens"][index],
+            offload_fraction=numbers["offload"][index],
         )
-        sized = size_rows(_rows(workload, values["gpu"], numbers, positions))
-        _enter(sized, positions, results)
-    return results
+        _enter(size_rows(rows), index, results)
+    found = {name: column.tolist() for name, column in results.items()}
+    found["error"] = errors
+    return found
+
+
+def _first_errors(columns: Mapping[str, Sequence[Cell]], count: int) -> list[str | None]:
+    """Return for each row why its first bad cell cannot be used, None where all can."""
+    errors: list[str | None] = [None] * count
+    for cells in columns.values():
+        different = {id(cell): cell for cell in cells}
+        if all(why is None for _, why in different.values()):
+            continue
+        for position, (_, why) in enumerate(cells):
+            if why is not None and errors[position] is None:
+                errors[position] = why
+    return errors
 
 
 def _engine(name: str, found: Found, quant: QuantFormat) -> Engine:
@@ -197,31 +214,12 @@ def _quant(match: Found, quant: QuantFormat | None) -> QuantFormat:
     return find_quant(match.quant or DEFAULT_QUANT) if quant is None else quant
 
 
-def _rows(
-    workload: Workload, gpus: Sequence[Any], numbers: Mapping[str, Any], positions: Sequence[int]
-) -> Rows:
-    index = np.array(positions)
-    return Rows(
-        workload=workload,
-        gpus=[gpus[position] for position in positions],
-        gpu_count=numbers["gpus"][index],
-        context_tokens=numbers["context"][index],
-        batch=numbers["batch"][index],
-        input_tokens=numbers["input_tokens"][index],
-        output_tokens=numbers["output_tokens"][index],
-        offload_fraction=numbers["offload"][index],
-    )
-
-
-def _enter(sized: Mapping[str, Any], positions: Sequence[int], results: Mapping[str, list[Any]]) -> None:
+def _enter(sized: Mapping[str, Any], index: Any, results: Mapping[str, Any]) -> None:
+    """Put the figures of some rows into their places; NaN is unknown, and unknown is an empty cell."""
     for name, column in sized.items():
-        target = results[name]
-        for position, value in zip(positions, column.tolist(), strict=True):
-            if value == value:  # NaN is unknown, and unknown is an empty cell
-                target[position] = value
-    fits = results["fits"]
-    for position in positions:
-        fits[position] = "true" if fits[position] else "false"
+        known = column == column
+        results[name][index[known]] = column[known].astype(object)
+    results["fits"][index] = np.where(sized["fits"] == 1.0, "true", "false").astype(object)
 
 
 def _mark_long_rows(table: Table, results: Mapping[str, list[Any]]) -> None:

@@ -107,8 +107,8 @@ def test_cache_of_llama_cpp_is_exact():
         if not result.model or result.kv_dtype not in names:
             continue
         shape = shape_of(all_models()[result.model])
-        is_latent = any(term.kv_heads is None for term in shape.cache_terms)
-        has_windows = any(term.window_tokens for term in shape.cache_terms)
+        is_latent = shape.is_latent
+        has_windows = any(np.isfinite(term.window_tokens) for term in shape.cache_terms)
         # ik_llama.cpp keeps latents as full heads in mode 0, twice in mode 1, and windows at full length
         if has_windows or (is_latent and not any(f"mla mode {mode}" in result.notes for mode in (2, 3))):
             continue

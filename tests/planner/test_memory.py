@@ -91,7 +91,7 @@ def test_context_is_rounded_up_to_whole_blocks():
 
 @pytest.mark.parametrize(
     ("kv_heads", "ranks", "copies"),
-    [(8, 1, 1), (8, 8, 1), (4, 8, 2), (2, 8, 4), (10, 4, 1.2), (None, 8, 8), (None, 1, 1)],
+    [(8, 1, 1), (8, 8, 1), (4, 8, 2), (2, 8, 4), (10, 4, 1.2), (1, 8, 8), (1, 1, 1)],
 )
 def test_ranks_that_outnumber_kv_heads_keep_copies(kv_heads, ranks, copies):
     assert replicas_of_cache(kv_heads, float(ranks)) == pytest.approx(copies)
