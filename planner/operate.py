@@ -16,6 +16,9 @@ from planner.workload import Machine, Workload
 # What is tried to carry a demand: sequences at once, each twice the last.
 BATCHES = tuple(2**power for power in range(10))
 
+# More GPUs than the largest cluster known are nowhere to be had. Source: x.ai/colossus, "200k GPUs".
+MOST_GPUS = 200_000
+
 MachineKey = tuple[str, int]
 
 
@@ -26,6 +29,7 @@ class Refusal(StrEnum):
     SPEED_UNKNOWN = "speed unknown"
     TTFT = "time to first token"
     TPOT = "time between tokens"
+    COPIES = "more copies than there are"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,7 @@ class Refused:
     why: str
     value_ms: float = 0.0  # of the time that is too long
     limit_ms: float = 0.0
+    replicas: int = 0  # where so many are nowhere to be had
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,8 +207,8 @@ class Fleet:
         refused = Refused(sizing=sizing, refusal=refusal, why="", value_ms=value, limit_ms=limit)
         return replace(refused, why=limit_text(refusal, [refused]))
 
-    def _point(self, kept: Sequence[tuple[Sizing, Speed]]) -> OperatingPoint:
-        """Return the smallest batch that carries the load with the fewest replicas."""
+    def _point(self, kept: Sequence[tuple[Sizing, Speed]]) -> OperatingPoint | Refused:
+        """Return the smallest batch that carries the load with the fewest replicas, if so many exist."""
         demand = self.demand
         good = [pair for pair in kept if not demand.is_too_slow(pair[1])]
         usable = good or kept
@@ -221,6 +226,9 @@ class Fleet:
             )
         best = max(speed.aggregate_tokens_per_s for _, speed in usable)
         replicas = max(1, math.ceil(demand.peak_tokens_per_s / best - 1e-9))
+        if replicas * usable[0][0].machine.gpu_count > MOST_GPUS:
+            refused = Refused(sizing=usable[0][0], refusal=Refusal.COPIES, why="", replicas=replicas)
+            return replace(refused, why=limit_text(Refusal.COPIES, [refused]))
         share = demand.peak_tokens_per_s / replicas
         sizing, speed = next(
             (pair for pair in usable if pair[1].aggregate_tokens_per_s >= share * (1.0 - 1e-9)), usable[-1]
@@ -254,6 +262,10 @@ def limit_text(refusal: Refusal, refused: Sequence[Refused]) -> str:
     """Say which limit these machines do not keep, and by how much."""
     if refusal is Refusal.SPEED_UNKNOWN:
         return "the bandwidth or the compute rate of the device is not known"
+    if refusal is Refusal.COPIES:
+        fewest, most = min(each.replicas for each in refused), max(each.replicas for each in refused)
+        many = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        return f"the demand takes {many} of them, and no cluster known has over {MOST_GPUS:,} GPUs"
     what = "the first token takes" if refusal is Refusal.TTFT else "a further token takes"
     low, high = min(each.value_ms for each in refused), max(each.value_ms for each in refused)
     took = f"{low:,.0f} ms" if high - low < 0.5 else f"{low:,.0f} to {high:,.0f} ms"

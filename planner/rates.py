@@ -68,6 +68,7 @@ class Rate:
     vcpus: float | None = None
     ram_gb: float | None = None
     deploy_url: str | None = None
+    is_ask: bool = False  # one host's machine: nothing says that there is a second at this price
 
     def __post_init__(self) -> None:
         if self.gpu_count < 1:

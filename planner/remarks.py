@@ -14,6 +14,11 @@ from planner.rates import PriceStatus
 from planner.scenario import Scenario
 from planner.verdict import price_date_text, tokens_text
 
+# More than a person orders at a list price: eight servers of eight. Source: own choice.
+MANY_GPUS = 64
+# So many output tokens a month are agreed upon, not ordered from a list. Source: own choice.
+MANY_TOKENS_PER_MONTH = 1e12
+
 _STATUS = {
     PriceStatus.VERIFIED: "verified",
     PriceStatus.STALE: "stale (verified, last seen more than two days ago)",
@@ -35,9 +40,10 @@ def remarks(
     return [
         *scenario.warnings,
         *_use(scenario, options),
+        *_scale(options, rental),
         *_threshold(scenario, rental, purchase, money),
         *_unlike(rental, purchase),
-        *_prices(options, rental),
+        *_prices(scenario, options, rental),
         *_not_counted(options, rental, purchase, scenario),
         *_settings(scenario, assumptions, options, measurement),
         *_left_open(assumptions, options),
@@ -67,6 +73,22 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         yield (
             f"APIs are priced for {tokens_text(api.tokens_per_month or 0.0)} output tokens a month, all that "
             "the machine of the verdict could write in those hours; with less use they cost less."
+        )
+
+
+def _scale(options: Sequence[Option], rental: Option | None) -> Iterable[str]:
+    """Say where a list price is multiplied by more than anybody has promised to sell at it."""
+    gpus = 0 if rental is None else rental.replicas * (rental.gpu_count or 0)
+    if rental is not None and gpus > MANY_GPUS:
+        yield (
+            f"The rental takes {gpus:,} GPUs at the list price of one machine: whether "
+            f"{rental.provider_title or rental.provider} has so many is not known; ask for a quote."
+        )
+    api = next((option for option in options if option.kind is Kind.API), None)
+    if api is not None and (api.tokens_per_month or 0.0) > MANY_TOKENS_PER_MONTH:
+        yield (
+            f"APIs are priced by their lists for {tokens_text(api.tokens_per_month or 0.0)} output tokens a "
+            "month: none is known to carry so much at that price; ask for a quote."
         )
 
 
@@ -115,11 +137,12 @@ def _unlike(rental: Option | None, purchase: Option | None) -> Iterable[str]:
     )
 
 
-def _prices(options: Sequence[Option], rental: Option | None) -> Iterable[str]:
+def _prices(scenario: Scenario, options: Sequence[Option], rental: Option | None) -> Iterable[str]:
     """Say how far the rental prices can be trusted."""
     rented = [option for option in options if option.kind is Kind.RENT]
     if not rented:
-        yield "No rental price is known that serves this: run `breakeven prices refresh`."
+        refresh = " `breakeven prices refresh` fetches current ones." if scenario.as_of is None else ""
+        yield f"No rental price counts for this; what is left out says why.{refresh}"
         return
     counts = Counter(option.price.status for option in rented)
     parts = [f"{counts[status]} {word}" for status, word in _STATUS.items() if counts[status]]

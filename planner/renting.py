@@ -1,7 +1,7 @@
 """Rented machines: what a month costs, and for each provider and tier the cheapest that serves."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 
@@ -160,15 +160,20 @@ def rent_options(
     """
     Return for each provider and tier the cheapest machine that serves what is asked, and what was left out.
 
-    A machine too slow to talk to stands only where its provider and tier have no faster one.
+    A machine too slow to talk to stands only where its provider and tier have no faster one. What a host asks
+    is for one machine, so it serves only where one is enough.
     """
     best: dict[tuple[str, Tier], tuple[bool, float, float, Rate, OperatingPoint]] = {}
     refused: dict[tuple[str, Tier], list[tuple[Rate, Refused]]] = {}
+    too_many: dict[str, list[int]] = {}
     lost = assumptions["spot_lost_work_fraction"]
     for (provider, tier, gpu, count), (_, rate) in market.cheapest.items():
         point = fleet.outcome(gpu, count)
         if isinstance(point, Refused):
             refused.setdefault((provider, tier), []).append((rate, point))
+            continue
+        if rate.is_ask and point.replicas > 1:
+            too_many.setdefault(rate.provider_title, []).append(point.replicas)
             continue
         cost = rent_of(rate, steps_of(point, scenario), scenario, lost).usd
         key = (point.is_too_slow, cost, -point.speed.aggregate_tokens_per_s)
@@ -176,7 +181,11 @@ def rent_options(
             best[provider, tier] = (*key, rate, point)
     options = [_option(scenario, rate, point, assumptions) for *_, rate, point in best.values()]
     nowhere = [pair for key, pairs in refused.items() if key not in best for pair in pairs]
-    return options, [*_left_out(market, scenario), *_without_machine(nowhere, refused, best)]
+    return options, [
+        *_left_out(market, scenario),
+        *_single_machines(too_many),
+        *_without_machine(nowhere, refused, best),
+    ]
 
 
 def slug(provider: str) -> str:
@@ -296,6 +305,18 @@ def _left_out(market: Market, scenario: Scenario) -> list[Excluded]:
                 what=f"{market.filtered:,} prices", why="not of the provider, tier, region or GPU asked for"
             )
         )
+    return excluded
+
+
+def _single_machines(too_many: Mapping[str, Sequence[int]]) -> list[Excluded]:
+    """Say which hosts' machines would have to be there several times, and how often."""
+    excluded = []
+    for title, copies in too_many.items():
+        low, high = min(copies), max(copies)
+        many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        machines = "1 machine" if len(copies) == 1 else f"{len(copies):,} machines"
+        each = "one host's machine" if len(copies) == 1 else "one host's machine each"
+        excluded.append(Excluded(what=f"{machines} at {title}", why=f"{each}; {many} would be needed"))
     return excluded
 
 

@@ -11,6 +11,9 @@ from planner.options import BuyBasis, Excluded, Kind, Option
 from planner.rates import PriceStatus
 from planner.scenario import Owned, Scenario
 
+# Words in the reason that stands in brackets where nothing serves, the first of them that is found.
+_DECISIVE = ((" cluster ",), (" memory", " ms"))
+
 _TIERS = {
     "on_demand": "on demand",
     "reserved_1y": "reserved for a year",
@@ -333,7 +336,9 @@ def _nothing(found: Ways, model_name: str, excluded: Sequence[Excluded]) -> str:
     """Say that no machine serves it, why, and what does."""
     scenario, api = found.scenario, found.api
     machine = f" on {scenario.gpus or 1}x {scenario.gpu}" if scenario.gpu else ""
-    reason = next((entry for entry in excluded if " memory" in entry.why or " ms" in entry.why), None)
+    reason = next(
+        (entry for words in _DECISIVE for entry in excluded if any(word in entry.why for word in words)), None
+    )
     why = f" ({reason.what}: {reason.why})" if reason is not None else ""
     text = f"Nothing to rent or buy serves {model_name} as {scenario.quant}{machine}{why}"
     if api is not None and api.token_prices is not None:

@@ -81,7 +81,17 @@ class Told(NamedTuple):
 
 # Provider, GPU, count and tier.
 Machine = tuple[str, str, int, str]
-Describe = Callable[[str], tuple[str, str | None]]
+
+
+class Described(NamedTuple):
+    """What is said of a provider."""
+
+    title: str
+    home: str | None  # where one deploys
+    shows_asks: bool  # of single hosts, each for one machine
+
+
+Describe = Callable[[str], Described]
 
 
 def rates(connection: Connection, selection: Selection, describe: Describe) -> list[Rate]:
@@ -91,7 +101,7 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
     Args:
         connection: In a transaction.
         selection: Which.
-        describe: Gives a provider's title and the address where one deploys.
+        describe: Says what a provider is called, where one deploys, and whether its prices are asks.
     """
     where = selection.where().add("p.series_id = s.id AND p.verdict = 'verified'").add(RANKABLE)
     # As of a past day prices overlap, which no statement settles: all are read then.
@@ -146,7 +156,7 @@ def left_out(connection: Connection, selection: Selection) -> list[LeftOut]:
 def _rate(
     row: Sequence[Any],
     selection: Selection,
-    described: Mapping[str, tuple[str, str | None]],
+    described: Mapping[str, Described],
     notes: Mapping[int, str],
     told: Mapping[Machine, Sequence[Told]],
 ) -> Rate | None:
@@ -186,7 +196,7 @@ def _rate(
         return None
     else:
         status = PriceStatus.VERIFIED if age <= FRESH else PriceStatus.STALE
-    title, home = described[provider]
+    title, home, shows_asks = described[provider]
     return Rate(
         offer_id=offer_id,
         provider=provider,
@@ -212,6 +222,7 @@ def _rate(
         vcpus=vcpus,
         ram_gb=ram_gb,
         deploy_url=home,
+        is_ask=shows_asks and status is not PriceStatus.OWN,
     )
 
 

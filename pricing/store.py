@@ -362,9 +362,11 @@ def _selection(
     return rating.Selection(now, queries.moment_of(as_of), timedelta(days=max_age_days), provider, gpus)
 
 
-def _describe(provider: str) -> tuple[str, str | None]:
-    """Return a provider's title and where one deploys; a name that nobody describes stands for itself."""
-    from pricing.registry import provider_infos
+def _describe(provider: str) -> rating.Described:
+    """Return what a plan says of a provider; a name that nobody describes stands for itself."""
+    from pricing.registry import provider_infos, shows_asks
 
     info = provider_infos().get(provider)
-    return (provider, None) if info is None else (info.title, info.home)
+    if info is None:
+        return rating.Described(provider, None, False)
+    return rating.Described(info.title, info.home, shows_asks(provider))

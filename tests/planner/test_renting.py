@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from planner.rates import Billing, PriceStatus, Tier
 from planner.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
-from tests.planner.plans import CODER, plan_of, rate
+from tests.planner.plans import CODER, SMALL, plan_of, rate
 
 
 @pytest.mark.parametrize(
@@ -159,3 +159,37 @@ def test_notes_say_what_is_special_about_a_rental() -> None:
     assert "quarantine" in notes["c"]
     assert "does not say" in notes["d"]
     assert "capped" in notes["e"]
+
+
+def test_a_hosts_ask_is_one_machine_and_serves_only_where_one_is_enough() -> None:
+    asks = [
+        rate("vastai", "B200", 2, "1.00", is_ask=True),
+        rate("vastai", "B200", 8, "90.00", is_ask=True),
+        rate("listed", "B200", 2, "11.96"),
+    ]
+    one = plan_of(asks)
+    assert one.rental is not None
+    assert (one.rental.provider, one.rental.replicas) == ("vastai", 1)
+    many = plan_of(asks, tokens_per_month=5e9)
+    rented = {option.provider: option.replicas for option in many.options if option.kind == "rent"}
+    assert list(rented) == ["listed"]
+    copies = rented["listed"]
+    assert copies > 1
+    why = {entry.what: entry.why for entry in many.excluded}["2 machines at Vastai"]
+    assert why.startswith("one host's machine each; ")
+    assert f"each; {copies} to " in why
+
+
+def test_more_gpus_than_any_cluster_has_are_no_option_and_a_large_order_is_called_one() -> None:
+    rates = [rate("listed", "B200", 8, "40.00")]
+    found = plan_of(rates, SMALL, tokens_per_month=1e15)
+    assert not [option for option in found.options if option.kind != "api"]
+    assert any("no cluster known has over 200,000 GPUs" in entry.why for entry in found.excluded)
+    assert any("ask for a quote" in note for note in found.notes)
+    assert "no cluster known has over 200,000 GPUs" in found.verdict
+    large = plan_of(rates, CODER, tokens_per_month=1e11)
+    assert large.rental is not None
+    gpus = large.rental.replicas * 8
+    assert 64 < gpus <= 200_000
+    assert any(f"takes {gpus:,} GPUs at the list price of one machine" in note for note in large.notes)
+    assert not any("GPUs at the list price" in note for note in plan_of(rates, CODER).notes)

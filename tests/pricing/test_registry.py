@@ -14,7 +14,15 @@ import pytest
 from planner.errors import UnknownName
 from pricing.errors import PricingError, UnknownProvider
 from pricing.provider import ProviderClass
-from pricing.registry import discover, find_provider, kinds, provider_info, provider_infos, providers
+from pricing.registry import (
+    discover,
+    find_provider,
+    kinds,
+    provider_info,
+    provider_infos,
+    providers,
+    shows_asks,
+)
 from pricing.snapshot import snapshot_offers
 
 MODULE = """
@@ -78,6 +86,13 @@ def test_every_host_that_is_asked_is_named() -> None:
     for name, provider in providers().items():
         named = {urlsplit(url).hostname for url in provider_info(name).sources}
         assert provider.allowed_hosts() <= named, name
+
+
+def test_hosts_ask_where_no_list_is_posted() -> None:
+    asking = {name for name in provider_infos() if shows_asks(name)}
+    assert asking >= {"vastai", "tensordock", "lium", "hyperbolic", "akash", "spheron"}
+    assert not asking & {"runpod", "cudo", "salad", "novita", "packet-ai", "gpuhub", "nebius", "aws"}
+    assert not shows_asks("nobody")
 
 
 def test_all_keys_of_the_interface_are_described(shared: Path) -> None:

@@ -527,6 +527,15 @@ def test_statuses_go_by_the_time_of_a_run_and_not_by_the_order_of_recording(stor
     assert (acme.last_run_reason, acme.last_success_at, acme.failures_since_success) == ("HTTP 500", at, 1)
 
 
+def test_a_rate_tells_a_hosts_ask_from_a_list(store: Store) -> None:
+    for provider in ("vastai", "runpod"):
+        store.record(run(offer("2", provider=provider), provider=provider))
+    found = {
+        name: {one.is_ask for one in store.rates(MORNING, provider=name)} for name in ("vastai", "runpod")
+    }
+    assert found == {"vastai": {True}, "runpod": {False}}
+
+
 def test_a_rate_tells_how_many_catalogues_agree(store: Store) -> None:
     store.record(run(offer("2.69", region=None), offer("9.00", region="x", gpu="B200")))
     for witness, changes in (
