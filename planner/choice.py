@@ -6,13 +6,10 @@ from datetime import date
 from planner.options import Kind, Option
 from planner.rates import Billing, PriceStatus, Tier
 from planner.scenario import Scenario
-from planner.shop import newest_purchase_year, year_of
+from planner.shop import is_recent_price
 
 # A quarter: list prices change in 1-3 % of daily observations, so older ones say little of today.
 RECENT_DAYS = 92
-# Hardware prices moved by half within 2026 (`max_purchase_age_years` of the assumptions): a launch price of
-# the year before says little of what a shop asks.
-RECENT_PURCHASE_YEARS = 1.0
 
 _PAID_WHOLE = frozenset({str(Billing.MONTHLY), str(Billing.PER_TERM)})
 
@@ -80,7 +77,9 @@ def cheapest_api(options: Sequence[Option]) -> Option | None:
     return min(priced, key=lambda option: option.rank_key, default=None)
 
 
-def cheapest_purchase(options: Sequence[Option], *, may_be_slow: bool = False) -> Option | None:
+def cheapest_purchase(
+    options: Sequence[Option], scenario: Scenario, *, may_be_slow: bool = False
+) -> Option | None:
     """
     Return the cheapest machine to buy, or owned already.
 
@@ -89,15 +88,15 @@ def cheapest_purchase(options: Sequence[Option], *, may_be_slow: bool = False) -
     usable = [
         option for option in options if option.kind is Kind.BUY and (may_be_slow or not option.is_too_slow)
     ]
-    recent = [option for option in usable if _is_recent_purchase(option)]
+    recent = [option for option in usable if _is_recent_purchase(option, scenario)]
     return min(recent or usable, key=lambda option: option.rank_key, default=None)
 
 
-def _is_recent_purchase(option: Option) -> bool:
+def _is_recent_purchase(option: Option, scenario: Scenario) -> bool:
     """Whether the price is one's own, or at most a year older than the newest that is known of any device."""
     if option.is_own or option.price.status is PriceStatus.OWN:
         return True
-    return newest_purchase_year() - year_of(option.price.seen_at) <= RECENT_PURCHASE_YEARS
+    return is_recent_price(option.price.seen_at, scenario.as_of)
 
 
 def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | None]:
@@ -105,21 +104,25 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
     Say for each option why the verdict passes over it, None where it counts.
 
     It follows the rules of `cheapest_rental` and `cheapest_purchase`, so that a cheaper row of the table that
-    is not the answer always says why.
+    is not the answer always says why. Where every machine is too slow, that is no reason.
     """
+    may_be_slow = all(each.is_too_slow for each in options if each.kind is not Kind.API)
     wants_spot = Tier.SPOT in scenario.tier
     lasting = [each for each in options if each.kind is Kind.RENT and (wants_spot or not each.is_spot)]
     counted = dependable(options, scenario)
     is_verified = any(option.is_current and not option.is_too_slow for option in lasting)
     first = _first_recent_day(lasting)
     recent_purchase = any(
-        each.kind is Kind.BUY and not each.is_too_slow and _is_recent_purchase(each) for each in options
+        each.kind is Kind.BUY
+        and (may_be_slow or not each.is_too_slow)
+        and _is_recent_purchase(each, scenario)
+        for each in options
     )
     reasons: list[str | None] = []
     for option in options:
-        if option.is_too_slow:
+        if option.is_too_slow and not may_be_slow:
             reasons.append("too slow to talk to")
-        elif option.kind is Kind.BUY and recent_purchase and not _is_recent_purchase(option):
+        elif option.kind is Kind.BUY and recent_purchase and not _is_recent_purchase(option, scenario):
             reasons.append("price over a year old")
         elif option.kind is not Kind.RENT or any(option is each for each in counted):
             reasons.append(None)
@@ -136,7 +139,7 @@ def best_machine(options: Sequence[Option], scenario: Scenario) -> Option | None
     """Return the cheapest machine, rented or owned; one too slow to talk to only where there is no other."""
     for may_be_slow in (False, True):
         rental = cheapest_rental(options, scenario, may_be_slow=may_be_slow)
-        purchase = cheapest_purchase(options, may_be_slow=may_be_slow)
+        purchase = cheapest_purchase(options, scenario, may_be_slow=may_be_slow)
         found = [option for option in (rental, purchase) if option is not None]
         if found:
             return min(found, key=lambda option: option.rank_key)

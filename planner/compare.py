@@ -59,7 +59,10 @@ class Plan:
             "schema": PLAN_SCHEMA,
             "scenario": self.scenario.to_document(),
             "verdict": self.verdict,
-            "options": [option.to_document() for option in self.options],
+            "options": [
+                {**option.to_document(), "is_too_slow": option.is_too_slow, "passed_over": why_not}
+                for option, why_not in zip(self.options, self.passed_over(), strict=True)
+            ],
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
             "mixed": None if self.mixed is None else self.mixed.to_document(),
@@ -96,7 +99,9 @@ class Plan:
     @property
     def purchase(self) -> Option | None:
         """The cheapest machine to buy, or owned already."""
-        return cheapest_purchase(self.options) or cheapest_purchase(self.options, may_be_slow=True)
+        return cheapest_purchase(self.options, self.scenario) or cheapest_purchase(
+            self.options, self.scenario, may_be_slow=True
+        )
 
     @property
     def api(self) -> Option | None:
@@ -221,7 +226,7 @@ def plan(
         scenario=scenario,
         model=model,
         quant=quant,
-        verdict=verdict(found, model.name, excluded),
+        verdict=verdict(found, model.name, excluded, has_prices=bool(market.used or shop.candidates)),
         proof=tuple(proof(found, excluded)),
         options=options,
         excluded=excluded,

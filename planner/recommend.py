@@ -10,7 +10,7 @@ from planner.operate import MachineKey
 from planner.options import Kind, Option
 from planner.rates import Rate, Tier
 from planner.scenario import Scenario
-from planner.shop import Candidate, Housing, machine_price, read_shop
+from planner.shop import Candidate, Housing, is_recent_price, machine_price, read_shop
 from planner.sizing import Sizing, size_machines
 from planner.workload import Machine, Workload
 
@@ -28,11 +28,13 @@ class Choice:
     provider: str | None = None
     source: str | None = None
     as_of: str | None = None
-    decode_tokens_per_s: float | None = None  # estimated
+    decode_tokens_per_s: float | None = None
+    speed_source: str | None = None  # estimated or measured
+    user_tokens_per_s: float | None = None  # with the prompts of others in between
 
     def is_slower_than(self, tokens_per_s: float) -> bool:
         """Whether one user gets fewer tokens a second, as far as the speed is known."""
-        return self.decode_tokens_per_s is not None and self.decode_tokens_per_s < tokens_per_s
+        return self.user_tokens_per_s is not None and self.user_tokens_per_s < tokens_per_s
 
     def to_document(self) -> dict[str, object]:
         """Return it as plain JSON values."""
@@ -47,6 +49,8 @@ class Choice:
             "source": self.source,
             "as_of": self.as_of,
             "decode_tokens_per_s": self.decode_tokens_per_s,
+            "speed_source": self.speed_source,
+            "user_tokens_per_s": self.user_tokens_per_s,
         }
 
 
@@ -126,8 +130,12 @@ def recommend_from(
             source=rental.price.source_url,
             as_of=rental.price.seen_at,
             decode_tokens_per_s=rental.point.speed.decode_tokens_per_s if rental.point else None,
+            speed_source=str(rental.point.speed.source) if rental.point else None,
+            user_tokens_per_s=1000.0 / rental.point.speed.tpot_ms if rental.point else None,
         )
-    return Recommended(**_to_buy(candidates, sizings, assumptions, min_tokens_per_s), cheapest_cloud=cloud)
+    return Recommended(
+        **_to_buy(candidates, sizings, assumptions, min_tokens_per_s, as_of), cheapest_cloud=cloud
+    )
 
 
 def candidates_to_buy(assumptions: Assumptions, as_of: date | None = None) -> list[Candidate]:
@@ -157,6 +165,7 @@ def _to_buy(
     sizings: Mapping[MachineKey, Sizing],
     assumptions: Assumptions,
     min_tokens_per_s: float,
+    as_of: date | None = None,
 ) -> dict[str, Choice | None]:
     """Return the recommended machines to buy, by kind."""
     priced = Assumptions(owner=assumptions.owner, overrides=_without_price(assumptions.overrides))
@@ -179,13 +188,19 @@ def _to_buy(
         "best_value": valued,
         "unified_memory": unified,
     }
-    return {name: _best(choices, min_tokens_per_s) for name, choices in kinds.items()}
+    return {name: _best(choices, min_tokens_per_s, as_of) for name, choices in kinds.items()}
 
 
-def _best(choices: Iterable[Choice], min_tokens_per_s: float) -> Choice | None:
-    """Return the cheapest of those that are fast enough, else the cheapest."""
+def _best(choices: Iterable[Choice], min_tokens_per_s: float, as_of: date | None) -> Choice | None:
+    """
+    Return the cheapest of those that are fast enough, else the cheapest.
+
+    As in the verdict, prices of the newest year count where there are any.
+    """
     return min(
-        choices, key=lambda choice: (choice.is_slower_than(min_tokens_per_s), _order(choice)), default=None
+        choices,
+        key=lambda choice: (choice.is_slower_than(min_tokens_per_s), _order(choice, as_of)),
+        default=None,
     )
 
 
@@ -213,12 +228,15 @@ def _choice(candidate: Candidate, count: int, sizing: Sizing, assumptions: Assum
         source=source,
         as_of=candidate.purchase.as_of if candidate.purchase else None,
         decode_tokens_per_s=sizing.speed.decode_tokens_per_s if sizing.speed else None,
+        speed_source=str(sizing.speed.source) if sizing.speed else None,
+        user_tokens_per_s=1000.0 / sizing.speed.tpot_ms if sizing.speed else None,
     )
 
 
-def _order(choice: Choice) -> tuple[bool, float, float, str]:
-    """Sort by price; those without one after the others, by memory."""
-    return (choice.usd is None, choice.usd or 0.0, choice.vram_total_gb, choice.name)
+def _order(choice: Choice, as_of: date | None) -> tuple[bool, bool, float, float, str]:
+    """Sort by price, the recent ones first; those without one after the others, by memory."""
+    is_old = choice.usd is not None and not is_recent_price(choice.as_of, as_of)
+    return (choice.usd is None, is_old, choice.usd or 0.0, choice.vram_total_gb, choice.name)
 
 
 def _cheapest_rate(
@@ -249,9 +267,11 @@ def _cheapest_rate(
         source=rate.source_url,
         as_of=rate.seen_at.date().isoformat(),
         decode_tokens_per_s=sizing.speed.decode_tokens_per_s if sizing.speed else None,
+        speed_source=str(sizing.speed.source) if sizing.speed else None,
+        user_tokens_per_s=1000.0 / sizing.speed.tpot_ms if sizing.speed else None,
     )
 
 
 def _is_slow(sizing: Sizing, min_tokens_per_s: float) -> bool:
     """Whether one user gets fewer tokens a second than that, or nobody knows."""
-    return sizing.speed is None or sizing.speed.decode_tokens_per_s < min_tokens_per_s
+    return sizing.speed is None or 1000.0 / sizing.speed.tpot_ms < min_tokens_per_s

@@ -36,7 +36,7 @@ def remarks(
 ) -> list[str]:
     """Return the remarks in order of weight."""
     rental = cheapest_rental(options, scenario) or cheapest_rental(options, scenario, may_be_slow=True)
-    purchase = cheapest_purchase(options) or cheapest_purchase(options, may_be_slow=True)
+    purchase = cheapest_purchase(options, scenario) or cheapest_purchase(options, scenario, may_be_slow=True)
     return [
         *scenario.warnings,
         *_use(scenario, options),

@@ -17,6 +17,9 @@ from planner.scenario import Scenario
 # Tensor-parallel ranks share heads evenly: engines take powers of two.
 GPU_COUNTS = (1, 2, 4, 8, 16)
 
+# Hardware prices moved by half within 2026 (`max_purchase_age_years` of the assumptions): a launch price of
+# the year before says little of what a shop asks.
+RECENT_PURCHASE_YEARS = 1.0
 
 # HGX and OAM boards carry eight.
 MODULES_PER_SERVER = 8
@@ -135,6 +138,11 @@ def newest_purchase_year(known_by: date | None = None) -> float:
     """Return the time of the newest purchase price known on a day, from which others are aged. [years]"""
     known = (point for point in all_purchase_points() if point.is_known_by(known_by))
     return max((year_of(point.as_of) for point in known), default=0.0)
+
+
+def is_recent_price(as_of: str | None, known_by: date | None = None) -> bool:
+    """Whether a purchase price is at most a year older than the newest that is known of any device."""
+    return newest_purchase_year(known_by) - year_of(as_of) <= RECENT_PURCHASE_YEARS
 
 
 def year_of(as_of: str | None) -> float:

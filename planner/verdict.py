@@ -63,14 +63,14 @@ def ways(scenario: Scenario, options: Sequence[Option], money: Money) -> Ways:
         scenario=scenario,
         money=money,
         rental=cheapest_rental(options, scenario, may_be_slow=slow),
-        purchase=cheapest_purchase(options, may_be_slow=slow),
+        purchase=cheapest_purchase(options, scenario, may_be_slow=slow),
         own=next((option for option in options if option.is_own), None),
         api=cheapest_api(options) or next((each for each in options if each.kind is Kind.API), None),
         is_slow=slow,
     )
 
 
-def verdict(found: Ways, model_name: str, excluded: Sequence[Excluded]) -> str:
+def verdict(found: Ways, model_name: str, excluded: Sequence[Excluded], *, has_prices: bool = True) -> str:
     """
     Return the answer in one sentence: what to do, for how much a month, and from when buying pays.
 
@@ -81,17 +81,19 @@ def verdict(found: Ways, model_name: str, excluded: Sequence[Excluded]) -> str:
         found: What there is to choose from.
         model_name: Of the model.
         excluded: What was left out, for the case that nothing serves.
+        has_prices: Whether the price of any machine was there to be tried.
     """
     best = found.best
     if best is None:
-        return _nothing(found, model_name, excluded)
+        return _nothing(found, model_name, excluded) if has_prices else _no_price(found, model_name)
     lead = {Kind.RENT: _rent, Kind.BUY: _buy, Kind.API: _call}[best.kind](best, found)
     own = _own_clause(best, found)
     text = f"{lead}{'; ' if own else ''}{own}."
     if found.is_slow and best.kind is not Kind.API:
         floor = found.scenario.min_tokens_per_s_per_user
         return (
-            f"Nothing found gives a user {floor:g} tokens a second; the cheapest that serves at all: {text}"
+            f"Nothing found{_asked_text(found.scenario)} gives a user {floor:g} tokens a second; "
+            f"the cheapest that serves at all: {text}"
         )
     return text
 
@@ -332,16 +334,43 @@ def _provider(option: Option) -> str:
     return option.provider_title or option.provider or ""
 
 
+def _asked_text(scenario: Scenario) -> str:
+    """Name the filters, since what they leave out may serve; nothing where there are none."""
+    machine = scenario.gpu or ""
+    if scenario.gpus is not None:
+        machine = f"{scenario.gpus}x {scenario.gpu}" if scenario.gpu else f"machines of {scenario.gpus} GPUs"
+    parts = [machine] if machine else []
+    for word, names in (("from", scenario.provider), ("tier", scenario.tier), ("region", scenario.region)):
+        parts += [f"{word} {' or '.join(names)}"] if names else []
+    return f" among what was asked for ({', '.join(parts)})" if parts else ""
+
+
+def _no_price(found: Ways, model_name: str) -> str:
+    """Say that no price is known by which anything could be planned, and what serves all the same."""
+    scenario, api = found.scenario, found.api
+    day = "that counts" if scenario.as_of is None else f"of {scenario.as_of} or before"
+    text = (
+        f"No price {day} is known of a machine to rent or buy{_asked_text(scenario)}, so nothing says what "
+        f"serving {model_name} as {scenario.quant} costs"
+    )
+    return f"{text}{_api_clause(api, found)}."
+
+
+def _api_clause(api: Option | None, found: Ways) -> str:
+    """Say which API serves it where no machine does."""
+    if api is None or api.token_prices is None:
+        return ""
+    usd = found.money.exact(api.token_prices.usd_per_million_output_tokens)
+    return f"; the API of {_provider(api)} serves it at {usd} a million output tokens"
+
+
 def _nothing(found: Ways, model_name: str, excluded: Sequence[Excluded]) -> str:
     """Say that no machine serves it, why, and what does."""
-    scenario, api = found.scenario, found.api
+    scenario = found.scenario
     machine = f" on {scenario.gpus or 1}x {scenario.gpu}" if scenario.gpu else ""
     reason = next(
         (entry for words in _DECISIVE for entry in excluded if any(word in entry.why for word in words)), None
     )
     why = f" ({reason.what}: {reason.why})" if reason is not None else ""
     text = f"Nothing to rent or buy serves {model_name} as {scenario.quant}{machine}{why}"
-    if api is not None and api.token_prices is not None:
-        usd = found.money.exact(api.token_prices.usd_per_million_output_tokens)
-        text += f"; the API of {_provider(api)} serves it at {usd} a million output tokens"
-    return f"{text}."
+    return f"{text}{_api_clause(found.api, found)}."

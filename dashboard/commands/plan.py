@@ -129,10 +129,11 @@ def _text(plan: "Plan", limit: int) -> str:
     from dashboard.commands.plan_text import left_out, options_table, recommended
 
     document = plan.to_document()
+    is_of_one_kind = plan.scenario.gpu is not None or plan.scenario.gpus is not None
     return tables.paragraphs(
         tables.bullets(plan.proof),
-        options_table(document["options"], limit, plan.money),
-        recommended(document["recommended"], plan.money),
+        options_table(document["options"], limit, plan.money, plan.scenario.min_tokens_per_s_per_user),
+        recommended(document["recommended"], plan.money, is_of_one_kind=is_of_one_kind),
         tables.bullets(plan.notes),
         left_out(document["excluded"], limit),
         f"{tables.ESTIMATE_NOTE}. `--explain N` shows how the figures of option N came about.",

@@ -26,22 +26,42 @@ HEADERS = (
     "tok/s, one",
     "tok/s, all",
     "pays back",
+    "note",
     "price",
     "source",
 )
-TEXT_COLUMNS = (1, 2, 3, 4, 11, 12)
+TEXT_COLUMNS = (1, 2, 3, 4, 11, 12, 13)
+# Why the verdict passes over a row, in a word: by how the reason begins.
+SHORT = {"price": "old price", "spot": "spot", "not verified": "unverified"}
 
 Option = Mapping[str, Any]
 
 
-def options_table(options: Sequence[Option], limit: int, money: Money) -> str:
-    """Return the ranked options, the first ones where a limit is given."""
+def options_table(
+    options: Sequence[Option], limit: int, money: Money, floor_tokens_per_s: float = 0.0
+) -> str:
+    """
+    Return the ranked options, the first ones where a limit is given.
+
+    Args:
+        options: As in `breakeven.plan/1`.
+        limit: How many are shown; 0: all.
+        money: In which currency.
+        floor_tokens_per_s: Below which one is too slow. [tokens/s]
+    """
+    if not options:
+        return ""
     shown = options[: limit or None]
     rows = [_row(number, option, money) for number, option in enumerate(shown, start=1)]
     headers = [header.format(c=money.currency) for header in HEADERS]
     hidden = len(options) - len(shown)
     more = f"{hidden} more: --limit 0 shows all, `breakeven export` writes them" if hidden else ""
-    return tables.paragraphs(tables.table(headers, rows, left=TEXT_COLUMNS), more)
+    slow = (
+        f"too slow (N): N tok/s for one user, prompts of others included, are below {floor_tokens_per_s:g}"
+        if any(option["is_too_slow"] for option in shown)
+        else ""
+    )
+    return tables.paragraphs(tables.table(headers, rows, left=TEXT_COLUMNS), more, slow)
 
 
 def left_out(excluded: Sequence[Mapping[str, Any]], limit: int) -> str:
@@ -58,10 +78,18 @@ def left_out(excluded: Sequence[Mapping[str, Any]], limit: int) -> str:
     return f"Left out ({len(excluded)}):\n{tables.bullets(shown)}"
 
 
-def recommended(choices: Mapping[str, Any], money: Money) -> str:
-    """Return the hardware recommended by kind, with its price; kinds that none holds are left out."""
+def recommended(choices: Mapping[str, Any], money: Money, *, is_of_one_kind: bool = False) -> str:
+    """
+    Return the hardware recommended by kind, with its price; kinds that none holds are left out.
+
+    Args:
+        choices: As in `breakeven.plan/1`.
+        money: In which currency.
+        is_of_one_kind: Whether the plan looked at one device or number of them only: this does not.
+    """
+    beyond = " (to buy: whatever --gpu and --gpus ask for)" if is_of_one_kind else ""
     rows = [(KINDS[kind], _choice(choice, money)) for kind, choice in choices.items() if choice is not None]
-    return f"Hardware that holds it:\n{tables.pairs(rows)}" if rows else ""
+    return f"Hardware that holds it{beyond}:\n{tables.pairs(rows)}" if rows else ""
 
 
 def _choice(choice: Mapping[str, Any], money: Money) -> str:
@@ -71,7 +99,9 @@ def _choice(choice: Mapping[str, Any], money: Money) -> str:
         price = f"{money.text(choice['usd'])} to buy, host included"
     else:
         price = "no purchase price known"
-    speed = tables.starred(tables.tokens_per_s(choice["decode_tokens_per_s"]))
+    speed = tables.starred(
+        tables.tokens_per_s(choice["decode_tokens_per_s"]), choice["speed_source"] == "estimated"
+    )
     day = f", {str(choice['as_of'])[:10]}" if choice["as_of"] else ""
     return f"{choice['name']}: {price}{day}" + (f", {speed} tok/s" if speed else "")
 
@@ -94,6 +124,7 @@ def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
         tables.starred(tables.tokens_per_s(option["decode_tokens_per_s"]), estimate),
         tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimate),
         _payback(option),
+        _note(option),
         _price(price),
         tables.source(price.get("source_url") or option["purchase_source"]),
     )
@@ -112,6 +143,15 @@ def _payback(option: Option) -> str | None:
     if option["kind"] != "buy":
         return None
     return "never" if option["break_even_against"] else "no rental to compare"
+
+
+def _note(option: Option) -> str | None:
+    """Say in a word why the verdict passes over a row, and how slow one is that is too slow."""
+    reason = str(option["passed_over"] or "")
+    words = [short for begin, short in SHORT.items() if reason.startswith(begin)]
+    if option["is_too_slow"]:
+        words.insert(0, f"too slow ({tables.tokens_per_s(1000.0 / option['tpot_ms'])})")
+    return ", ".join(words) or None
 
 
 def _price(price: Mapping[str, Any]) -> str | None:

@@ -92,6 +92,49 @@ def test_recommended_hardware_without_a_price_says_which_price_is_missing(cli, d
         assert f"{name}: no purchase price known" in text
 
 
+def test_the_table_says_in_a_word_why_a_row_is_not_the_answer(cli, database):
+    command = ("plan", "qwen3-32b", "--batch", 8, "--limit", 0)
+    document = cli(*command, "--json").document
+    lines = [line for line in cli(*command).out.splitlines() if line[:3].strip().isdigit()]
+    assert len(lines) == len(document["options"])
+    words = {
+        "too slow to talk to": "too slow (",
+        "spot, may be taken away": " spot ",
+        "price ": " old price ",
+    }
+    seen = set()
+    for option, line in zip(document["options"], lines, strict=True):
+        if option["passed_over"]:
+            (word,) = (word for reason, word in words.items() if option["passed_over"].startswith(reason))
+            assert word in line
+            seen.add(word)
+        if option[
+            "is_too_slow"
+        ]:  # by the speed that the limit applies to, which is not the one of a pure decode step
+            assert f"too slow ({1000 / option['tpot_ms']:.1f})" in line
+        else:
+            assert "too slow" not in line
+    assert seen == set(words.values())
+    h20 = next(
+        option for option in document["options"] if option["gpu"] == "H20 96GB" and option["is_too_slow"]
+    )
+    assert h20["decode_tokens_per_s"] > 10 > 1000 / h20["tpot_ms"]
+
+
+def test_a_filter_is_named_where_the_hardware_list_knows_better(cli, database):
+    text = cli(*SIZING_PAGE).out
+    assert "among what was asked for (2x B200, from runpod)" in text.splitlines()[0]
+    assert "Hardware that holds it (to buy: whatever --gpu and --gpus ask for):" in text
+    (cloud,) = (line for line in text.splitlines() if line.startswith("cheapest cloud"))
+    assert cloud.endswith("3.4 tok/s")  # measured, so without the mark of an estimate
+
+
+def test_a_day_before_all_prices_shows_no_empty_table(cli, database):
+    text = cli("plan", MODEL, "--as-of", "2020-01-01").out
+    assert text.startswith("No price of 2020-01-01 or before is known")
+    assert "USD/month" not in text
+
+
 def test_a_past_day_counts_for_purchases_and_apis_too(cli, database):
     document = cli("plan", MODEL, "--as-of", "2025-12-31", "--json").document
     kinds = {option["kind"] for option in document["options"]}
