@@ -74,7 +74,7 @@ def test_a_plan_says_the_verdict_first_then_options_hardware_notes_and_what_is_l
     assert options.splitlines()[0].split()[:3] == ["#", "option", "from"]
     assert [line.split()[0] for line in options.splitlines()[2:]] == ["1", "2", "3", "4", "5"]
     assert "stale, 10 d old" in options
-    assert hardware.startswith("Hardware that holds it:\n")
+    assert hardware.startswith("Hardware that holds it (to buy: whatever --gpu and --gpus ask for):\n")
     assert all(line.startswith("- ") for line in notes.splitlines())
     assert left_out == "Left out (1):\n- runpod: 1 price: waits in quarantine until confirmed"
     assert footnote.startswith("* estimated, not measured.")
