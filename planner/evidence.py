@@ -41,6 +41,10 @@ CONTEXT_FLOOR_TOKENS = 1024.0
 # The same configuration may be this far apart in its lengths.
 SAME_LENGTH_RATIO = 1.25
 
+# Farther away a measurement says little of the configuration: e^1 = 2.7 times the bytes, or another model,
+# device and engine together. Source: own choice, from the steps above.
+NEAR_DISTANCE = 1.0
+
 # Names of the figures in `breakeven.size/1`, by the metric of a result.
 FIGURES = {
     "decode_tps": "decode_tokens_per_s",

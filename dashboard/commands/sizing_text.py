@@ -5,6 +5,7 @@ from typing import Any
 
 from dashboard import tables
 from dashboard.commands.evidence import results_table
+from planner.evidence import NEAR_DISTANCE
 from planner.models import Model
 from planner.provenance import provenance
 from planner.sizing import Sizing, SpeedSource
@@ -71,9 +72,12 @@ def _model(model: Model) -> str:
 
 
 def _evidence(near: Sequence[Mapping[str, Any]]) -> str:
-    """Return the nearest measurements; the very configuration's own comes first and is named as such."""
+    """Return the measurements that are near; the very configuration's own comes first and is named so."""
     if not near:
         return ""
+    near = [one for one in near if one["distance"] <= NEAR_DISTANCE]
+    if not near:
+        return "nothing near it was measured; `breakeven evidence` lists what is nearest"
     same = "measured, this very configuration and its neighbours:"
     title = same if any(one["is_same"] for one in near) else "measured nearest to it (`breakeven evidence`):"
     return f"{title}\n{results_table(near)}"

@@ -57,3 +57,17 @@ def test_size_shows_the_nearest_measurements_beside_the_estimate(cli):
     text = cli(*asked).out
     assert "measured, this very configuration and its neighbours" in text
     assert "decode 111" in text
+
+
+def test_size_shows_no_measurement_that_is_far_away(cli):
+    asked = ("size", "qwen3-coder-480b-a35b", "--gpu", "B200", "--gpus", "2")
+    document = cli(*asked, "--json").document
+    assert all(one["distance"] > 1.0 for one in document["evidence"])
+    assert len(document["evidence"]) == 3
+    text = cli(*asked).out
+    assert "nothing near it was measured; `breakeven evidence` lists what is nearest" in text
+    assert "qwen3-coder-next" not in text
+    near = ("size", LLAMA, "--gpu", "RTX 4090", "--context", "4096")
+    shown = sum(one["distance"] <= 1.0 for one in cli(*near, "--json").document["evidence"])
+    table = cli(*near).out.split("measured, this very")[1].split("\n\n")[0]
+    assert len(table.splitlines()) == 3 + shown
