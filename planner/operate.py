@@ -16,7 +16,8 @@ from planner.workload import Machine, Workload
 # What is tried to carry a demand: sequences at once, each twice the last.
 BATCHES = tuple(2**power for power in range(10))
 
-# More GPUs than the largest cluster known are nowhere to be had. Source: x.ai/colossus, "200k GPUs".
+# More GPUs than a cluster of the largest kind are on nobody's list: xAI's Colossus has 200,000. Source:
+# tweaktown.com/news/101365; newsbytesapp.com, 2025-10-06.
 MOST_GPUS = 200_000
 
 MachineKey = tuple[str, int]
@@ -265,7 +266,9 @@ def limit_text(refusal: Refusal, refused: Sequence[Refused]) -> str:
     if refusal is Refusal.COPIES:
         fewest, most = min(each.replicas for each in refused), max(each.replicas for each in refused)
         many = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-        return f"the demand takes {many} of them, and no cluster known has over {MOST_GPUS:,} GPUs"
+        return (
+            f"the demand takes {many} of them, above the {MOST_GPUS:,} GPUs of a cluster of the largest kind"
+        )
     what = "the first token takes" if refusal is Refusal.TTFT else "a further token takes"
     low, high = min(each.value_ms for each in refused), max(each.value_ms for each in refused)
     took = f"{low:,.0f} ms" if high - low < 0.5 else f"{low:,.0f} to {high:,.0f} ms"

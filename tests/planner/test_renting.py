@@ -184,9 +184,11 @@ def test_more_gpus_than_any_cluster_has_are_no_option_and_a_large_order_is_calle
     rates = [rate("listed", "B200", 8, "40.00")]
     found = plan_of(rates, SMALL, tokens_per_month=1e15)
     assert not [option for option in found.options if option.kind != "api"]
-    assert any("no cluster known has over 200,000 GPUs" in entry.why for entry in found.excluded)
+    assert any(
+        "above the 200,000 GPUs of a cluster of the largest kind" in entry.why for entry in found.excluded
+    )
     assert any("ask for a quote" in note for note in found.notes)
-    assert "no cluster known has over 200,000 GPUs" in found.verdict
+    assert "above the 200,000 GPUs of a cluster of the largest kind" in found.verdict
     large = plan_of(rates, CODER, tokens_per_month=1e11)
     assert large.rental is not None
     gpus = large.rental.replicas * 8
