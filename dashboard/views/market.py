@@ -32,7 +32,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         st.subheader("No prices yet.", anchor=False)
         st.markdown("This command fetches them:")
-        st.code(REFRESH, language="shell")
+        st.code(REFRESH, language=None)
         return
     by_status = data.counted(row["status"] for row in rows)
     newest = max(row["seen_at"] for row in rows)

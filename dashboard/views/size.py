@@ -165,10 +165,11 @@ def _launch(sizing: Sizing) -> None:
         st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
     for found in launches(sizing):
         st.markdown(f"**{parts.plain(found.engine)}**")
-        st.code(found.command, language="shell", wrap_lines=True)
+        # No colours: those of shell code are too faint to read on either theme.
+        st.code(found.command, language=None, wrap_lines=True)
         if found.compose is not None:
             with st.expander(f"The same as a file for docker compose ({parts.plain(found.engine)})"):
-                st.code(found.compose, language="yaml")
+                st.code(found.compose, language=None)
         for note in found.notes:
             st.caption(parts.plain(note))
 

@@ -219,7 +219,7 @@ def test_the_market_counts_what_it_hides(database):
     [
         ("database", "rent snapshot, 20"),
         ("stale_database", "rent stale, "),
-        ("empty_database", "No rental price is known"),
+        ("empty_database", "No rental price counts for this"),
     ],
 )
 def test_the_answer_says_how_old_its_prices_are(request, prices, wanted):

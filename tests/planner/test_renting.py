@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -177,7 +179,9 @@ def test_a_hosts_ask_is_one_machine_and_serves_only_where_one_is_enough() -> Non
     assert copies > 1
     why = {entry.what: entry.why for entry in many.excluded}["2 machines at Vastai"]
     assert why.startswith("one host's machine each; ")
-    assert f"each; {copies} to " in why
+    needed = [int(number) for number in re.findall(r"\d+", why.partition("each; ")[2])]
+    assert copies in needed
+    assert min(needed) > 1
 
 
 def test_more_gpus_than_any_cluster_has_are_no_option_and_a_large_order_is_called_one() -> None:
