@@ -115,10 +115,9 @@ def test_the_table_says_in_a_word_why_a_row_is_not_the_answer(cli, database):
         else:
             assert "too slow" not in line
     assert seen == set(words.values())
-    # The limit is on what one user gets with the prompts of others in between, and the table says that figure.
-    assert any(
-        o["is_too_slow"] and o["decode_tokens_per_s"] > 10 > 1000 / o["tpot_ms"] for o in document["options"]
-    )
+    # The limit is on what one user gets with the prompts of others in between: the table says that figure.
+    slow = [option for option in document["options"] if option["is_too_slow"]]
+    assert any(option["decode_tokens_per_s"] > 10 > 1000 / option["tpot_ms"] for option in slow)
 
 
 def test_a_filter_is_named_where_the_hardware_list_knows_better(cli, database):
