@@ -4,6 +4,7 @@ Configurations of public models, composed for the tests: their true values, only
 Sources: the repositories named beside each; the exact element counts are those of the catalogue.
 """
 
+from math import isfinite, isinf
 from typing import Any
 
 from planner.configs import ModelReading, read_config
@@ -19,13 +20,13 @@ def read(config: Fields, **more: Any) -> ModelReading:
 
 def growing(reading: ModelReading) -> float:
     """Cached elements that each further token adds, while no window limits them."""
-    return sum(t.elements_per_token for t in shape_of(reading.model).cache_terms if t.window_tokens is None)
+    return sum(t.elements_per_token for t in shape_of(reading.model).cache_terms if isinf(t.window_tokens))
 
 
 def windowed(reading: ModelReading) -> dict[float, float]:
     """Cached elements of a token by the window that limits them."""
     terms = shape_of(reading.model).cache_terms
-    return {t.window_tokens: t.elements_per_token for t in terms if t.window_tokens is not None}
+    return {t.window_tokens: t.elements_per_token for t in terms if isfinite(t.window_tokens)}
 
 
 def kinds(reading: ModelReading) -> dict[str, int]:
