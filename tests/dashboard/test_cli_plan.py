@@ -115,10 +115,8 @@ def test_the_table_says_in_a_word_why_a_row_is_not_the_answer(cli, database):
         else:
             assert "too slow" not in line
     assert seen == set(words.values())
-    h20 = next(
-        option for option in document["options"] if option["gpu"] == "H20 96GB" and option["is_too_slow"]
-    )
-    assert h20["decode_tokens_per_s"] > 10 > 1000 / h20["tpot_ms"]
+    slow = [option for option in document["options"] if option["is_too_slow"]]
+    assert any(option["decode_tokens_per_s"] > 10 > 1000 / option["tpot_ms"] for option in slow)
 
 
 def test_a_filter_is_named_where_the_hardware_list_knows_better(cli, database):
