@@ -50,7 +50,7 @@ def refresh(url: str, environ: dict[str, str], now: datetime) -> int:
     code = 1
     try:
         settings = Settings.from_environ({**environ, "BREAKEVEN_DATABASE_URL": url})
-        with Store.open(url) as store, Client(base_urls=settings.base_urls) as client:
+        with Store.open(url) as store, Client.of(settings) as client:
             code = run(source_names(SOURCES), store, settings, client, now, wait_s=10).exit_code
     finally:
         os._exit(code)

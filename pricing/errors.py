@@ -12,9 +12,17 @@ class PricingError(Exception):
 class FetchError(PricingError):
     """Network, status or deadline; try again later."""
 
-    def __init__(self, message: str, *, provider: str | None = None, url: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str | None = None,
+        url: str | None = None,
+        status: int | None = None,
+    ) -> None:
         self.provider = provider
         self.url = url
+        self.status = status  # of the answer, where one came
         super().__init__(message)
 
 

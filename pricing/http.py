@@ -25,28 +25,36 @@ from pricing.addresses import is_loopback, mirror, public_url
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
 from pricing.provider import Page, Provider, Request
+from pricing.robots import PRODUCT, Robots, Unreachable, ask, rules_of
+from pricing.settings import Settings
 
-__all__ = ["USER_AGENT", "Client"]
+__all__ = ["Client", "user_agent"]
 
 try:
     _VERSION = version("breakeven")
 except PackageNotFoundError:  # run from a checkout that is not installed
     _VERSION = "0"
-# Says who asks and where to complain; bare library agents are refused. Source: PROVIDERS 0.8.
-USER_AGENT = f"breakeven/{_VERSION} (GPU price comparison for its user; contact: see the project's README)"
+# Whom to write to where nobody is named: whoever reads this in a log can find the text below by it.
+_NO_CONTACT = "its user, who set no BREAKEVEN_CONTACT"
 # A server that is there answers a connection at once. Source: own choice.
 CONNECT_TIMEOUT_S = 10.0
 # Slow price lists think for some seconds before the first byte. Source: own choice.
 READ_TIMEOUT_S = 30.0
-# "Few tries": STYLE 8. Together with the pauses they stay within the deadline.
+# Few, so that a server in trouble is left alone; with their pauses they stay within the deadline.
+# Source: own choice.
 MAX_TRIES = 3
 FIRST_PAUSE_S = 1.0  # doubled with every try, times 0.5 to 1.5
 # A longer wish of a server is an answer for the next run. Source: own choice.
 MAX_RETRY_AFTER_S = 30.0
-# Source: STYLE 8, "at most three".
+# A price page moves once at most, over one more address for the language. Source: own choice.
 MAX_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
+
+
+def user_agent(contact: str | None = None) -> str:
+    """Say who asks and whom to write to; bare library agents are refused by some sites."""
+    return f"{PRODUCT}/{_VERSION} (GPU prices, read once a night; contact: {contact or _NO_CONTACT})"
 
 
 class _Again(Exception):
@@ -67,6 +75,7 @@ class Client:
     Args:
         base_urls: Provider name to a mirror or proxy that stands in for all of its hosts.
         secrets: Texts that must not appear in any message or address.
+        contact: Whom a site may write to; part of the User-Agent.
         transport: Stands in for the network in tests.
         clock: Monotonic seconds. [s]
         sleep: Waits the given seconds.
@@ -79,6 +88,7 @@ class Client:
         *,
         base_urls: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
+        contact: str | None = None,
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -87,6 +97,7 @@ class Client:
     ) -> None:
         self._base_urls = {name: mirror(name, url) for name, url in (base_urls or {}).items() if url}
         self._secrets = tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
+        self._user_agent = user_agent(contact)
         self._transport = transport
         self._clock = clock
         self._sleep = sleep
@@ -95,6 +106,11 @@ class Client:
         self._lines: dict[str, _Line] = {}
         self._lock = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the client of a run as the environment wants it."""
+        return cls(base_urls=settings.base_urls, secrets=settings.secrets, contact=settings.contact)
 
     def __enter__(self) -> Self:
         return self
@@ -119,12 +135,13 @@ class Client:
         Send one request of a provider and return its answer.
 
         Raises:
-            Blocked: on 401 and 403, and on 429 that lasts.
+            Blocked: on 401 and 403, on 429 that lasts, and where robots.txt keeps a page from programs.
             TooLarge: if the inflated body is over `request.max_bytes`.
             FetchError: for anything else; the text holds no key.
         """
         deadline = self._clock() + request.deadline_s
         line = self._line(provider)
+        self._heed_robots(line, request.url, request, provider)
         tries = MAX_TRIES if request.method == "GET" or request.is_safe else 1
         for number in range(1, tries + 1):
             self._pace(line, provider, request, deadline)
@@ -170,6 +187,7 @@ class Client:
                 headers = {}  # a key is for the host it was meant for
             if response.status_code == 303:
                 method, body = "GET", None
+            self._heed_robots(line, url, request, provider)
         raise self._error(request, provider, f"was redirected more than {MAX_REDIRECTS} times")
 
     def _message(
@@ -182,7 +200,7 @@ class Client:
                 "Accept": "*/*",
                 **headers,
                 "Accept-Encoding": "gzip, deflate",
-                "User-Agent": USER_AGENT,
+                "User-Agent": self._user_agent,
             },
             json=body,
             extensions={"trace": line.trace},
@@ -197,16 +215,15 @@ class Client:
             variable = f"BREAKEVEN_{provider.name.upper()}_API_KEY"
             needs_key = bool(provider.requires_key or request.headers)
             hint = f"check {variable}" if needs_key else "it does not want to be read by us"
-            raise self._error(request, provider, f"{answer}: {hint}", Blocked)
+            raise self._error(request, provider, f"{answer}: {hint}", Blocked, status)
         if status == 429:
-            error = self._error(
-                request, provider, f"{answer}: asked too often, wait for the next run", Blocked
-            )
+            late = f"{answer}: asked too often, wait for the next run"
+            error = self._error(request, provider, late, Blocked, status)
             raise _Again(error, self._retry_after(response))
         if status in _TRY_AGAIN:
-            error = self._error(request, provider, f"{answer}: try again later")
+            error = self._error(request, provider, f"{answer}: try again later", status=status)
             raise _Again(error, self._retry_after(response))
-        raise self._error(request, provider, answer)
+        raise self._error(request, provider, answer, status=status)
 
     def _read(
         self,
@@ -285,16 +302,35 @@ class Client:
             return url
         return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
 
+    def _heed_robots(self, line: "_Line", url: str, request: Request, provider: Provider) -> None:
+        """Raise where the host of a page keeps it from programs; each host is asked once a run."""
+        if not request.is_page:
+            return
+        where, page = rules_of(url, self._base_urls.get(provider.name))
+        if where not in line.robots:
+            try:
+                line.robots[where] = ask(where, lambda robots: self.fetch(robots, provider))
+            except Unreachable as error:
+                text = f"is left alone, since what its host lets programs read is not known: {error}"
+                raise self._error(request, provider, text) from error
+        rules = line.robots[where]
+        if not rules.allows(page):
+            raise self._error(
+                request, provider, f"is kept from programs by {where}: nothing was read", Blocked
+            )
+        line.pause_s = max(line.pause_s, rules.delay_s)
+
     # -- pauses ---------------------------------------------------------------------------------------
 
     def _pace(self, line: "_Line", provider: Provider, request: Request, deadline: float) -> None:
         """Keep the provider's own distance between two requests; a mirror on this machine needs none."""
         base = self._base_urls.get(provider.name)
         if line.last_sent is not None and not (base and base.hostname and is_loopback(base.hostname)):
-            wait = line.last_sent + provider.min_interval_s - self._clock()
+            wait = line.last_sent + max(provider.min_interval_s, line.pause_s) - self._clock()
             if wait > 0:
                 if self._clock() + wait >= deadline:
-                    raise self._late(request, provider)
+                    text = f"wants {wait:.0f} s of pause, more than is left of {request.deadline_s:g} s"
+                    raise self._error(request, provider, text)
                 self._sleep(wait)
         line.last_sent = self._clock()
 
@@ -319,10 +355,11 @@ class Client:
         provider: Provider,
         what: str,
         kind: type[FetchError] = FetchError,
+        status: int | None = None,
     ) -> FetchError:
         url = self._public(request.url)
         text = self._redact(f"{provider.name}: {url.partition('?')[0]} {what}")
-        return kind(text, provider=provider.name, url=url)
+        return kind(text, provider=provider.name, url=url, status=status)
 
     def _late(self, request: Request, provider: Provider) -> FetchError:
         return self._error(request, provider, f"was not done within {request.deadline_s:g} s")
@@ -372,6 +409,8 @@ class _Line:
             mounts={"http://": None, "all://localhost": None, "all://127.0.0.1": None},
         )
         self.last_sent: float | None = None
+        self.robots: dict[str, Robots] = {}  # by address
+        self.pause_s = 0.0  # asked for by them
         self._network: Any = None
         self._watch: _Watch | None = None
 

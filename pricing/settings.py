@@ -1,5 +1,6 @@
 """What the environment says: where the database is, keys and mirrors of providers, who is told."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,6 +16,8 @@ BASE_URL_SUFFIX = "_BASE_URL"
 DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg", "postgres")
 # Verification compares with the market of the last months. Source: pricing/market.py, WINDOW.
 MIN_RETENTION_DAYS = 180
+# Longer headers are cut or refused. Source: own choice.
+MAX_CONTACT = 200
 FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
@@ -25,6 +28,7 @@ class Settings:
     database_url: str = field(repr=False)
     keys: Mapping[str, Keys] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     base_urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by provider
+    contact: str | None = None  # whom a site that is read may write to: part of the User-Agent
     notify_url: str | None = field(default=None, repr=False)
     notify_move_percent: float = 20.0  # a list price that moved more is announced; 0: none
     retention_days: int | None = None  # ended prices older than this are removed; None: kept for ever
@@ -45,6 +49,7 @@ class Settings:
             database_url=_database_url(url) if url else default_database_url(),
             keys=_keys(given),
             base_urls=_base_urls(given),
+            contact=_contact(given.get("BREAKEVEN_CONTACT")),
             notify_url=_notify_url(given.get("BREAKEVEN_NOTIFY_URL")),
             notify_move_percent=_number(given, "BREAKEVEN_NOTIFY_MOVE_PERCENT", 20.0),
             retention_days=_days(given),
@@ -54,6 +59,12 @@ class Settings:
     def key_of(self, provider: str) -> Keys:
         """Return a provider's credentials; they are false where none are set."""
         return self.keys.get(provider, Keys())
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every text that must not be shown: keys, and both parts of those that have two."""
+        keys = [key.secret for key in self.keys.values() if key.secret]
+        return tuple(dict.fromkeys(part for key in keys for part in (key, *key.split(":", 1)) if part))
 
     def base_url_of(self, provider: str) -> str | None:
         """Return the mirror or proxy that stands in for a provider's own address."""
@@ -117,6 +128,19 @@ def _notify_url(url: str | None) -> str | None:
             "mailto://user:password@host or https://host/path"
         )
     return url
+
+
+def _contact(text: str | None) -> str | None:
+    """Return a mail or web address that fits into a header."""
+    if text is None:
+        return None
+    is_address = re.fullmatch(r"[^@\s()]+@[^@\s()]+|https?://[^\s()]+", text) is not None
+    if not is_address or not text.isascii() or len(text) > MAX_CONTACT:
+        raise SettingsError(
+            f"BREAKEVEN_CONTACT: {text!r} is not an address; give one such as prices@example.com or "
+            "https://example.com/contact"
+        )
+    return text
 
 
 def _number(given: Mapping[str, str], name: str, default: float) -> float:

@@ -20,6 +20,7 @@ DOORS = {
     "apscheduler": {"pricing/schedule.py"},
     "apprise": {"pricing/notify.py"},
     "filelock": {"pricing/lock.py"},
+    "protego": {"pricing/robots.py"},
     "streamlit": {"dashboard/"},
     "altair": {"dashboard/charts.py"},
     "tabulate": {"dashboard/tables.py"},

@@ -57,16 +57,12 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
 
     settings = Settings.from_environ(context.environ)
     names = source_names(arguments.providers)
-    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
 
     def progress(report: "ProviderReport") -> None:
         if context.is_terminal:
             context.tell(f"{report.title}: {_outcome(report)}")
 
-    with (
-        open_store(context) as store,
-        Client(base_urls=settings.base_urls, secrets=secrets) as client,
-    ):
+    with open_store(context) as store, Client.of(settings) as client:
         if store.is_read_only:
             raise NothingDone(
                 f"database {store.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"

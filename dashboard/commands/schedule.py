@@ -97,8 +97,7 @@ def _refresh(store: "Store", settings: "Settings", context: Context) -> "RunRepo
     from pricing.http import Client
     from pricing.runs import run
 
-    secrets = [part for key in settings.keys.values() if key.secret for part in key.secret.split(":", 1)]
-    with Client(base_urls=settings.base_urls, secrets=secrets) as client:
+    with Client.of(settings) as client:
         return run(None, store, settings, client, context.clock(), command=COMMAND)
 
 

@@ -13,7 +13,7 @@ import pytest
 from pricing.addresses import public_url
 from pricing.body import SPOOL_BYTES
 from pricing.errors import Blocked, FetchError, ParseError, SettingsError, TooLarge
-from pricing.http import USER_AGENT, Client
+from pricing.http import Client, user_agent
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass, Request
 from tests.pricing.loopback import Handler, LoopbackServer
@@ -82,13 +82,17 @@ def test_a_page_is_fetched_from_the_mirror_and_keeps_its_own_address(
     server.add("/acme/v1/list", {"a": 1}, query={"page": "1"})
     page = client.fetch(LIST, ACME)
     assert (page.key, page.url, page.json()) == ("list", LIST.url, {"a": 1})
-    assert server.received[0].headers["User-Agent"] == USER_AGENT
+    assert server.received[0].headers["User-Agent"] == user_agent()
     assert server.received[0].headers["Accept-Encoding"] == "gzip, deflate"
 
 
-def test_user_agent_names_us_and_a_way_to_complain() -> None:
-    assert USER_AGENT.startswith("breakeven/")
-    assert "contact" in USER_AGENT
+def test_the_user_agent_names_us_and_whom_to_write_to(server: LoopbackServer) -> None:
+    server.add("/acme/v1/list", b"x")
+    with Client(base_urls=server.base_urls("acme"), contact="prices@example.com") as client:
+        client.fetch(LIST, ACME)
+    assert server.received[0].headers["User-Agent"].startswith("breakeven/")
+    assert "contact: prices@example.com)" in server.received[0].headers["User-Agent"]
+    assert "BREAKEVEN_CONTACT" in user_agent()
 
 
 def test_a_post_carries_its_body(server: LoopbackServer, client: Client) -> None:

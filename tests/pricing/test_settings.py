@@ -82,3 +82,21 @@ def test_a_bad_value_is_one_line_with_the_variable_and_the_remedy(name: str, val
     assert said in message
     assert "\n" not in message
     assert "pa55word" not in message
+
+
+@pytest.mark.parametrize("contact", ["prices@example.com", "https://example.com/contact?x=1"])
+def test_a_contact_is_an_address(contact: str) -> None:
+    assert Settings.from_environ({"BREAKEVEN_CONTACT": f" {contact} "}).contact == contact
+
+
+@pytest.mark.parametrize(
+    "contact", ["me", "a@b) Mozilla/5.0", "ü@example.com", "a@b\nHost: x", "https://", "x@" * 99]
+)
+def test_a_contact_that_fits_no_header_is_refused(contact: str) -> None:
+    with pytest.raises(SettingsError, match=r"BREAKEVEN_CONTACT: .* is not an address"):
+        Settings.from_environ({"BREAKEVEN_CONTACT": contact})
+
+
+def test_both_halves_of_a_key_are_secrets() -> None:
+    settings = Settings.from_environ({"BREAKEVEN_VERDA_API_KEY": "id:secret", "BREAKEVEN_GCP_API_KEY": "abc"})
+    assert set(settings.secrets) == {"id:secret", "id", "secret", "abc"}
