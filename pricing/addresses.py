@@ -1,6 +1,7 @@
 """Addresses: what may be shown of one, which are on this machine, which stand in for a provider's own."""
 
 import ipaddress
+from collections.abc import Collection
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pricing.errors import SettingsError
@@ -29,6 +30,33 @@ def mirror(name: str, url: str) -> SplitResult:
             f"{variable}: plain http is only for a loopback address, not for {host}; use https"
         )
     return parts
+
+
+def destination(url: str, hosts: Collection[str], base: SplitResult | None) -> str:
+    """
+    Return the address to ask for one that a provider names: its own, or the same on the mirror.
+
+    Args:
+        url: As the provider, or a redirect of it, names it.
+        hosts: That it may lead to.
+        base: The mirror, where one stands in.
+
+    Raises:
+        ValueError: in words that fit after the address, if it leads anywhere else.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError("is not a usable address") from error
+    if base is not None and (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
+        return url
+    is_own = parts.scheme == "https" and host in hosts and port in {None, 443}
+    if not is_own or parts.username is not None:
+        raise ValueError(f"leads to {parts.scheme}://{host or ''}, which is none of this provider's hosts")
+    if base is None:
+        return url
+    return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
 
 
 def is_loopback(host: str) -> bool:

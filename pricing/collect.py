@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
@@ -106,9 +106,8 @@ def refresh(
         logger.info("%s: %s, %d offers, %s", report.provider, report.status, report.offers, report.reason)
         progress(report)
 
-    def ask(provider: Provider) -> tuple[ProviderResult, float]:
-        begun = time.monotonic()
-        return _gather(provider, client, settings, now, rates), time.monotonic() - begun
+    def ask(provider: Provider) -> _Answer:
+        return _gather(provider, client, settings, now, rates)
 
     asked = []
     for provider in chosen:
@@ -119,8 +118,7 @@ def refresh(
     with _pool(len(asked)) as pool:
         running = {pool.submit(ask, provider): provider for provider in asked}
         for future in as_completed(running):
-            result, seconds = future.result()
-            done(_settle(running[future], result, store, rates, market, seconds))
+            done(_settle(running[future], future.result(), store, rates, market))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)
@@ -162,9 +160,18 @@ def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one provider brought, how long it took, and what a person may like to know of it."""
+
+    result: ProviderResult
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
 def _gather(
     provider: Provider, client: Fetcher, settings: Settings, now: datetime, fx: Mapping[str, FxRate]
-) -> ProviderResult:
+) -> _Answer:
     """Fetch and read one provider; whatever goes wrong becomes the reason of its failure."""
     found = Gathered()
     reason: str | None = None
@@ -172,14 +179,18 @@ def _gather(
     begun = time.monotonic()
     try:
         pages, missing = fetch_pages(provider, client, keys)
-        found = read(provider, pages, seen_at=now, fx=fx)
+        try:
+            found = read(provider, pages, seen_at=now, fx=fx)
+        finally:
+            client.settle(provider, is_read=bool(found.offers))
         found.problems += missing
     except PricingError as error:
         reason = str(error)
     except Exception as error:  # the guard of a run: a fault in one module must not stop the others
         logger.debug("%s: a fault in its module", provider.name, exc_info=True)
         reason = f"a fault in its module: {type(error).__name__}: {error}"
-    return ProviderResult(
+    seconds = time.monotonic() - begun
+    result = ProviderResult(
         provider=provider.name,
         status=RunStatus.OK if reason is None else RunStatus.FAILED,
         reason=None if reason is None else _one_line(reason, keys),
@@ -187,19 +198,18 @@ def _gather(
         problems=tuple(found.problems),
         page_digests=found.page_digests,
         started_at=now,
-        finished_at=now + timedelta(seconds=time.monotonic() - begun),
+        finished_at=now + timedelta(seconds=seconds),
     )
+    total, same = len(found.page_digests), found.pages_unchanged
+    note = f"{same} of {total} {'page has' if total == 1 else 'pages have'} not changed since the last run"
+    return _Answer(result, seconds, (note,) if same else ())
 
 
 def _settle(
-    provider: Provider,
-    result: ProviderResult,
-    store: Shelf,
-    fx: Mapping[str, FxRate],
-    market: Market,
-    seconds: float,
+    provider: Provider, answer: _Answer, store: Shelf, fx: Mapping[str, FxRate], market: Market
 ) -> ProviderReport:
     """Judge and store what one provider brought; a database that fails here fails this provider only."""
+    result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
         offers = judge(result.offers, known, market, fx)
@@ -213,7 +223,7 @@ def _settle(
             status=RunStatus.FAILED,
             reason=reason,
             offers=len(result.offers),
-            seconds=seconds,
+            seconds=answer.seconds,
         )
     verdicts = Counter(offer.verdict for offer in offers)
     known_ids = {price.series_id for price in known}
@@ -232,8 +242,8 @@ def _settle(
         changed=max(0, stored.opened - new),
         unchanged=stored.extended,
         closed=stored.closed,
-        seconds=seconds,
-        notes=stored.notes,
+        seconds=answer.seconds,
+        notes=(*stored.notes, *answer.notes),
     )
 
 

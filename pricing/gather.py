@@ -1,6 +1,5 @@
 """One provider, from its first request to offers with canonical names: nothing is judged or stored here."""
 
-import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +11,7 @@ from planner.currencies import FxRate
 from pricing.errors import FetchError, NormaliseError, ParseError
 from pricing.normalise import normalise
 from pricing.offer import Offer, Problem
-from pricing.provider import Keys, Page, Provider, Request
+from pricing.provider import Keys, Page, Provider, Request, page_digest
 
 __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 
@@ -20,7 +19,6 @@ __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 MAX_REQUESTS = 400
 # A provider that answers, but slowly, must not hold up a nightly run for ever. Source: own choice.
 PROVIDER_LIMIT_S = 1800.0
-_CHUNK = 2**20
 
 
 class Fetcher(Protocol):
@@ -28,6 +26,9 @@ class Fetcher(Protocol):
 
     def fetch(self, request: Request, provider: Provider) -> Page:
         """Send one request and return its answer, or raise FetchError."""
+
+    def settle(self, provider: Provider, *, is_read: bool) -> None:
+        """Be told that all pages of a provider came, and whether prices were found on them."""
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Gathered:
     offers: list[Offer] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     page_digests: dict[str, str] = field(default_factory=dict)
+    pages_unchanged: int = 0  # their source says so: they were not sent again
 
 
 def fetch_pages(
@@ -100,7 +102,8 @@ def read(
     Raises:
         ParseError: if a page is not of its known shape, or none of its rows is a price.
     """
-    found = Gathered(page_digests={key: digest(page) for key, page in pages.items()})
+    found = Gathered(page_digests={key: page_digest(page) for key, page in pages.items()})
+    found.pages_unchanged = sum(page.is_unchanged for page in pages.values())
     for item in provider.parse(pages):
         if isinstance(item, Problem):
             found.problems.append(item)
@@ -126,18 +129,6 @@ def read(
         )
         raise ParseError(f"no price was found on {_names(pages)}{why}", provider=provider.name)
     return found
-
-
-def digest(page: Page) -> str:
-    """Return the SHA-256 of a page's bytes."""
-    total = hashlib.sha256()
-    if page.file is None:
-        total.update(page.body)
-    else:
-        with page.file.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                total.update(chunk)
-    return total.hexdigest()
 
 
 def _names(pages: Iterable[str]) -> str:

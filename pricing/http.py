@@ -11,19 +11,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from pricing.addresses import is_loopback, mirror, public_url
+from pricing.addresses import destination, is_loopback, mirror, public_url
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
+from pricing.kept import Damaged, Kept, KeptPages, checked
 from pricing.provider import Page, Provider, Request
 from pricing.robots import PRODUCT, Robots, Unreachable, ask, rules_of
 from pricing.settings import Settings
@@ -66,6 +68,10 @@ class _Again(Exception):
         super().__init__(str(error))
 
 
+class _Lost(_Again):
+    """What was kept of an answer cannot be read any more."""
+
+
 class Client:
     """
     Fetches for all providers of a run; closed at its end, which removes spooled files.
@@ -76,6 +82,7 @@ class Client:
         base_urls: Provider name to a mirror or proxy that stands in for all of its hosts.
         secrets: Texts that must not appear in any message or address.
         contact: Whom a site may write to; part of the User-Agent.
+        kept: Answers of earlier runs; a source that has not changed need not send them again.
         transport: Stands in for the network in tests.
         clock: Monotonic seconds. [s]
         sleep: Waits the given seconds.
@@ -89,6 +96,7 @@ class Client:
         base_urls: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
         contact: str | None = None,
+        kept: KeptPages | None = None,
         transport: httpx.BaseTransport | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -98,6 +106,7 @@ class Client:
         self._base_urls = {name: mirror(name, url) for name, url in (base_urls or {}).items() if url}
         self._secrets = tuple(sorted((secret for secret in secrets if secret), key=len, reverse=True))
         self._user_agent = user_agent(contact)
+        self._kept = kept
         self._transport = transport
         self._clock = clock
         self._sleep = sleep
@@ -110,7 +119,12 @@ class Client:
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Return the client of a run as the environment wants it."""
-        return cls(base_urls=settings.base_urls, secrets=settings.secrets, contact=settings.contact)
+        return cls(
+            base_urls=settings.base_urls,
+            secrets=settings.secrets,
+            contact=settings.contact,
+            kept=KeptPages(settings.cache_folder / "pages"),
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -142,12 +156,14 @@ class Client:
         deadline = self._clock() + request.deadline_s
         line = self._line(provider)
         self._heed_robots(line, request.url, request, provider)
+        kept = None if self._kept is None else self._kept.find(request, provider)
         tries = MAX_TRIES if request.method == "GET" or request.is_safe else 1
         for number in range(1, tries + 1):
             self._pace(line, provider, request, deadline)
             try:
-                return self._send(line, request, provider, deadline)
+                return self._send(line, request, provider, deadline, kept)
             except _Again as failure:
+                kept = None if isinstance(failure, _Lost) else kept
                 pause = failure.after_s
                 if pause is None:
                     pause = FIRST_PAUSE_S * 2 ** (number - 1) * (0.5 + self._jitter())
@@ -157,9 +173,16 @@ class Client:
             self._sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
+    def settle(self, provider: Provider, *, is_read: bool) -> None:
+        """Be told that all pages of a provider came, and whether prices were found on them."""
+        if self._kept is not None:
+            self._kept.settle(provider, is_read=is_read)
+
     # -- one try ------------------------------------------------------------------------------------
 
-    def _send(self, line: "_Line", request: Request, provider: Provider, deadline: float) -> Page:
+    def _send(
+        self, line: "_Line", request: Request, provider: Provider, deadline: float, kept: Kept | None
+    ) -> Page:
         """Send once, following redirects within the provider's own hosts."""
         url, method, headers = request.url, request.method, dict(request.headers)
         body = request.json_body
@@ -167,12 +190,18 @@ class Client:
             target = self._target(url, provider, request)
             if self._clock() >= deadline:
                 raise self._late(request, provider)
+            conditions = kept.conditions if kept is not None and kept.answered_by == target else {}
             with line.watched(deadline - self._clock()) as watch, self._wrapped(request, provider, watch):
-                message = self._message(line, method, target, headers, body)
+                message = self._message(line, method, target, {**headers, **conditions}, body)
                 with line.stream(message) as response:
+                    if response.status_code == 304 and kept is not None and conditions:
+                        return self._unchanged(kept, request, provider)
                     if response.status_code not in _REDIRECTS:
                         self._check_status(response, request, provider)
-                        return self._read(response, request, provider, deadline, watch)
+                        page = self._read(response, request, provider, deadline, watch)
+                        if self._kept is not None:
+                            self._kept.keep(request, provider, page, response.headers, target)
+                        return page
                     location = response.headers.get("location")
             if not location:
                 raise self._error(request, provider, "was redirected to nowhere")
@@ -254,6 +283,25 @@ class Client:
         finally:
             sink.close()
 
+    def _unchanged(self, kept: Kept, request: Request, provider: Provider) -> Page:
+        """Return the answer of an earlier run; one that is damaged is asked for again, without conditions."""
+        assert self._kept is not None
+        sink = Sink(self._spool_folder)
+        try:
+            pieces = inflated(self._kept.packed(kept, provider), "gzip")
+            for piece in checked(pieces, kept.digest):
+                sink.write(piece)
+                if sink.size > request.max_bytes:
+                    raise self._too_large(request, provider)
+            page = sink.page(request.page, self._public(request.url), "utf-8")
+        except (Damaged, Undecodable, OSError) as error:
+            text = f"has not changed, and what was kept of it is lost: {error}"
+            raise _Lost(self._error(request, provider, text), 0.0) from error
+        finally:
+            sink.close()
+        self._kept.use(request, provider, kept)
+        return replace(page, is_unchanged=True)
+
     @contextmanager
     def _wrapped(self, request: Request, provider: Provider, watch: "_Watch") -> Iterator[None]:
         """Turn whatever httpx raises into our errors."""
@@ -285,22 +333,10 @@ class Client:
 
     def _target(self, url: str, provider: Provider, request: Request) -> str:
         """Return the address to ask: checked, and on the mirror where one is set."""
-        base = self._base_urls.get(provider.name)
         try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
+            return destination(url, provider.allowed_hosts(), self._base_urls.get(provider.name))
         except ValueError as error:
-            raise self._error(request, provider, "is not a usable address") from error
-        if base is not None and (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
-            return url
-        is_own = parts.scheme == "https" and host in provider.allowed_hosts() and port in {None, 443}
-        if not is_own or parts.username is not None:
-            where = f"{parts.scheme}://{host or ''}"
-            text = f"leads to {self._redact(where)}, which is none of this provider's hosts"
-            raise self._error(request, provider, text)
-        if base is None:
-            return url
-        return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
+            raise self._error(request, provider, str(error)) from error
 
     def _heed_robots(self, line: "_Line", url: str, request: Request, provider: Provider) -> None:
         """Raise where the host of a page keeps it from programs; each host is asked once a run."""

@@ -1,8 +1,9 @@
 """The contract of a price source: what to fetch, and a pure function that reads it."""
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -12,6 +13,9 @@ from urllib.parse import urlsplit
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
+
+# Large pages are walked through in such steps. Source: own choice.
+_PIECE_BYTES = 2**20
 
 
 class ProviderClass(StrEnum):
@@ -49,6 +53,16 @@ class Page:
     url: str  # without any key or token
     body: bytes = b""
     file: Path | None = None
+    is_unchanged: bool = False  # its source says that it is as it was in the last run
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the body in pieces that fit into memory."""
+        if self.file is None:
+            yield self.body
+            return
+        with self.file.open("rb") as file:
+            while piece := file.read(_PIECE_BYTES):
+                yield piece
 
     def text(self) -> str:
         """
@@ -85,6 +99,14 @@ class Page:
             raise ParseError(f"{self.key}: not valid JSON ({error})", page=self.key) from error
 
 
+def page_digest(page: Page) -> str:
+    """Return the SHA-256 of a page's bytes."""
+    total = hashlib.sha256()
+    for piece in page.pieces():
+        total.update(piece)
+    return total.hexdigest()
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
 
@@ -113,6 +135,7 @@ class Provider(ABC):
     pages: ClassVar[Mapping[str, str]] = {}  # plain GETs: page key -> URL
     hosts: ClassVar[frozenset[str]] = frozenset()  # further hosts that redirects and later pages may name
     min_interval_s: ClassVar[float] = 1.0  # between two requests to this provider
+    names_hosts: ClassVar[bool] = False  # answers hold addresses of private hosts: never kept on disk
     requires_key: ClassVar[bool] = False
     key_help: ClassVar[str] = ""  # where a person gets one
 

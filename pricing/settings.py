@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ class Settings:
     keys: Mapping[str, Keys] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     base_urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by provider
     contact: str | None = None  # whom a site that is read may write to: part of the User-Agent
+    cache_folder: Path = field(default_factory=lambda: default_cache_folder())  # may be lost at any time
     notify_url: str | None = field(default=None, repr=False)
     notify_move_percent: float = 20.0  # a list price that moved more is announced; 0: none
     retention_days: int | None = None  # ended prices older than this are removed; None: kept for ever
@@ -50,6 +52,9 @@ class Settings:
             keys=_keys(given),
             base_urls=_base_urls(given),
             contact=_contact(given.get("BREAKEVEN_CONTACT")),
+            cache_folder=Path(given["BREAKEVEN_CACHE_DIR"]).expanduser()
+            if "BREAKEVEN_CACHE_DIR" in given
+            else default_cache_folder(),
             notify_url=_notify_url(given.get("BREAKEVEN_NOTIFY_URL")),
             notify_move_percent=_number(given, "BREAKEVEN_NOTIFY_MOVE_PERCENT", 20.0),
             retention_days=_days(given),
@@ -76,6 +81,13 @@ def default_database_url() -> str:
     from platformdirs import user_data_path
 
     return f"sqlite:///{(user_data_path('breakeven', appauthor=False) / 'breakeven.db').as_posix()}"
+
+
+def default_cache_folder() -> Path:
+    """Return the folder of what can be fetched again."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("breakeven", appauthor=False)
 
 
 def _providers(given: Mapping[str, str], suffix: str) -> dict[str, str]:

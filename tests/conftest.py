@@ -69,3 +69,4 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPa
         monkeypatch.delenv(name)
     database = tmp_path_factory.mktemp("data") / "breakeven.db"
     monkeypatch.setenv("BREAKEVEN_DATABASE_URL", f"sqlite:///{database}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(database.with_name("cache")))

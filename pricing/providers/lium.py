@@ -24,6 +24,7 @@ class Lium(Provider):
     kind = ProviderClass.MARKETPLACE
     home = "https://lium.io/"
     pages: ClassVar = {"executors": "https://lium.io/api/executors"}
+    names_hosts = True
 
     def recognise(self, page: Page) -> str | None:
         """Know the list by its price field."""

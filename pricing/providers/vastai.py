@@ -47,6 +47,7 @@ class VastAi(Provider):
     home = "https://cloud.vast.ai/create/"
     pages: ClassVar = {"bundles": "https://console.vast.ai/api/v0/bundles/"}
     min_interval_s = 6.0  # documented: 10 searches a minute
+    names_hosts = True
 
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Ask each book from its cheap end."""

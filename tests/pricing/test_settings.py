@@ -1,5 +1,7 @@
 """What the environment may say, and what is said where it is wrong."""
 
+from pathlib import Path
+
 import pytest
 
 from pricing.errors import SettingsError
@@ -100,3 +102,8 @@ def test_a_contact_that_fits_no_header_is_refused(contact: str) -> None:
 def test_both_halves_of_a_key_are_secrets() -> None:
     settings = Settings.from_environ({"BREAKEVEN_VERDA_API_KEY": "id:secret", "BREAKEVEN_GCP_API_KEY": "abc"})
     assert set(settings.secrets) == {"id:secret", "id", "secret", "abc"}
+
+
+def test_the_cache_is_in_the_users_folder_unless_another_is_named() -> None:
+    assert Settings.from_environ({}).cache_folder.name == "breakeven"
+    assert Settings.from_environ({"BREAKEVEN_CACHE_DIR": "/srv/cache"}).cache_folder == Path("/srv/cache")
