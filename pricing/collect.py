@@ -4,19 +4,19 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from planner.currencies import FxRate, all_currencies
-from pricing.errors import PricingError, StoreError
-from pricing.gather import Fetcher, Gathered, fetch_pages, read
+from pricing.asking import ASKING_LIMIT_S, Answer, ask, ask_all
+from pricing.errors import StoreError
+from pricing.gather import Fetcher
 from pricing.market import Market
 from pricing.memory import KnownPrice, ProviderResult, RunStatus
 from pricing.offer import Offer, Problem, Verdict
-from pricing.provider import Keys, Provider, ProviderClass
+from pricing.provider import Provider, ProviderClass
+from pricing.reader import Here, Reader
 from pricing.registry import find_provider, kinds, providers
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
@@ -29,10 +29,6 @@ __all__ = ["ProviderReport", "RunReport", "Shelf", "judge", "known_of", "refresh
 
 logger = logging.getLogger(__name__)
 
-# Providers are asked side by side; more threads than this gain nothing and open many connections at once.
-WORKERS = 32
-# Longer reasons are texts of other programs. Source: own choice.
-MAX_REASON = 400
 # A page that never changes may be one that nobody updates; list prices stay for weeks. Source: own choice.
 STALE_AFTER = timedelta(days=30)
 # Currencies whose prices are met unlabelled. Source: PROVIDERS 17 (4), 18 (4).
@@ -75,6 +71,8 @@ def refresh(
     progress: Callable[[ProviderReport], None] = lambda report: None,
     *,
     fx: Mapping[str, FxRate] | None = None,
+    reader: Reader | None = None,
+    limit_s: float = ASKING_LIMIT_S,
 ) -> RunReport:
     """
     Ask providers for their prices, judge and store them.
@@ -90,6 +88,8 @@ def refresh(
         now: The time that the prices are seen.
         progress: Is told of each provider as it is done.
         fx: Exchange rates by currency; the bundled ones where left out.
+        reader: Reads the pages; the calling process itself, without a limit, where left out.
+        limit_s: After which a provider that hangs is left behind. [s]
 
     Raises:
         UnknownProvider: if a name is not that of a source.
@@ -106,8 +106,8 @@ def refresh(
         logger.info("%s: %s, %d offers, %s", report.provider, report.status, report.offers, report.reason)
         progress(report)
 
-    def ask(provider: Provider) -> _Answer:
-        return _gather(provider, client, settings, now, rates)
+    def ask_one(provider: Provider) -> Answer:
+        return ask(provider, client, reader or Here(), settings.key_of(provider.name), now, rates)
 
     asked = []
     for provider in chosen:
@@ -115,10 +115,8 @@ def refresh(
             done(_skip(provider, store, now))
         else:
             asked.append(provider)
-    with _pool(len(asked)) as pool:
-        running = {pool.submit(ask, provider): provider for provider in asked}
-        for future in as_completed(running):
-            done(_settle(running[future], future.result(), store, rates, market))
+    for provider, answer in ask_all(asked, ask_one, now, limit_s):
+        done(_settle(provider, answer, store, rates, market))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)
@@ -150,63 +148,8 @@ def known_of(provider: Provider, store: Shelf) -> list[KnownPrice]:
     return [*store.known_prices(provider.name), *store.witness_prices(provider.name)]
 
 
-@contextmanager
-def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads; when the run is interrupted those not begun are dropped at once."""
-    pool = ThreadPoolExecutor(max_workers=max(1, min(WORKERS, count)), thread_name_prefix="provider")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What one provider brought, how long it took, and what a person may like to know of it."""
-
-    result: ProviderResult
-    seconds: float
-    notes: tuple[str, ...] = ()
-
-
-def _gather(
-    provider: Provider, client: Fetcher, settings: Settings, now: datetime, fx: Mapping[str, FxRate]
-) -> _Answer:
-    """Fetch and read one provider; whatever goes wrong becomes the reason of its failure."""
-    found = Gathered()
-    reason: str | None = None
-    keys = settings.key_of(provider.name)
-    begun = time.monotonic()
-    try:
-        pages, missing = fetch_pages(provider, client, keys)
-        try:
-            found = read(provider, pages, seen_at=now, fx=fx)
-        finally:
-            client.settle(provider, is_read=bool(found.offers))
-        found.problems += missing
-    except PricingError as error:
-        reason = str(error)
-    except Exception as error:  # the guard of a run: a fault in one module must not stop the others
-        logger.debug("%s: a fault in its module", provider.name, exc_info=True)
-        reason = f"a fault in its module: {type(error).__name__}: {error}"
-    seconds = time.monotonic() - begun
-    result = ProviderResult(
-        provider=provider.name,
-        status=RunStatus.OK if reason is None else RunStatus.FAILED,
-        reason=None if reason is None else _one_line(reason, keys),
-        offers=tuple(found.offers),
-        problems=tuple(found.problems),
-        page_digests=found.page_digests,
-        started_at=now,
-        finished_at=now + timedelta(seconds=seconds),
-    )
-    total, same = len(found.page_digests), found.pages_unchanged
-    note = f"{same} of {total} {'page has' if total == 1 else 'pages have'} not changed since the last run"
-    return _Answer(result, seconds, (note,) if same else ())
-
-
 def _settle(
-    provider: Provider, answer: _Answer, store: Shelf, fx: Mapping[str, FxRate], market: Market
+    provider: Provider, answer: Answer, store: Shelf, fx: Mapping[str, FxRate], market: Market
 ) -> ProviderReport:
     """Judge and store what one provider brought; a database that fails here fails this provider only."""
     result = answer.result
@@ -256,15 +199,6 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
         if age >= STALE_AFTER:
             text = f"not a byte has changed since {since:%Y-%m-%d} ({age.days} days): is it still updated?"
             yield Problem(what=f"page {page}", why=text)
-
-
-def _one_line(reason: str, keys: Keys) -> str:
-    """Return a reason that fits a table and holds no key."""
-    text = " ".join(reason.split())
-    for secret in sorted({*(keys.secret or "").split(":", 1), keys.secret or ""}, key=len, reverse=True):
-        if secret:
-            text = text.replace(secret, "***")
-    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
 
 
 def _skip(provider: Provider, store: Shelf, now: datetime) -> ProviderReport:

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -71,14 +71,15 @@ def fetch_pages(
     while waiting:
         request = waiting.popleft()
         sent += 1
-        if clock() - start > PROVIDER_LIMIT_S:
+        left_s = PROVIDER_LIMIT_S - (clock() - start)
+        if left_s <= 0:
             message = f"{provider.title} was not done within {PROVIDER_LIMIT_S / 60:g} minutes"
             raise FetchError(message, provider=provider.name)
         if sent > MAX_REQUESTS:
             message = f"{provider.title} goes on after {MAX_REQUESTS} pages; its pagination has changed"
             raise FetchError(message, provider=provider.name, url=None)
         try:
-            page = fetcher.fetch(request, provider)
+            page = fetcher.fetch(replace(request, deadline_s=min(request.deadline_s, left_s)), provider)
             further = list(provider.follow(page, keys))
         except (FetchError, ParseError) as error:
             if not request.is_optional:

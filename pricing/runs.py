@@ -11,6 +11,7 @@ from pricing.errors import RunInProgress, StoreError
 from pricing.gather import Fetcher
 from pricing.lock import run_lock
 from pricing.memory import RunStatus
+from pricing.reader import Readers
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
 from pricing.store import Store
@@ -57,7 +58,8 @@ def run(
     """
     try:
         with run_lock(store, now, command=command, wait_s=wait_s):
-            report = refresh(names, store, settings, client, now, progress)
+            with Readers() as readers:
+                report = refresh(names, store, settings, client, now, progress, reader=readers)
             removed = 0
             if settings.retention_days is not None:
                 removed = store.remove_ended(now - timedelta(days=settings.retention_days))

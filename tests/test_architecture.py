@@ -81,7 +81,7 @@ def test_only_the_guards_of_a_run_a_command_and_a_page_catch_everything() -> Non
         for path in sources()
         if re.search(r"except (Exception|BaseException)\b|except:", path.read_text(encoding="utf-8"))
     }
-    assert catching <= {"pricing/collect.py", "dashboard/cli.py", "dashboard/parts.py"}
+    assert catching <= {"pricing/asking.py", "dashboard/cli.py", "dashboard/parts.py"}
 
 
 def test_nothing_is_left_for_later_in_the_code() -> None:

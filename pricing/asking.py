@@ -1,0 +1,145 @@
+"""Providers are asked side by side: what goes wrong with one is its reason, and no other waits for it."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from planner.currencies import FxRate
+from pricing.errors import PricingError
+from pricing.gather import PROVIDER_LIMIT_S, Fetcher, Gathered, fetch_pages
+from pricing.memory import ProviderResult, RunStatus
+from pricing.provider import Keys, Provider
+from pricing.reader import LIMIT_S, Reader
+
+__all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all"]
+
+logger = logging.getLogger(__name__)
+
+# Fetching and reading have limits of their own. This one is for what they cannot end, such as a look-up of a
+# name that hangs in the system: then the thread is left behind.
+ASKING_LIMIT_S = PROVIDER_LIMIT_S + 5 * LIMIT_S
+# Longer reasons are texts of other programs. Source: own choice.
+MAX_REASON = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one provider brought, how long it took, and what a person may like to know of it."""
+
+    result: ProviderResult
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    provider: Provider,
+    client: Fetcher,
+    reader: Reader,
+    keys: Keys,
+    now: datetime,
+    fx: Mapping[str, FxRate],
+) -> Answer:
+    """
+    Fetch and read one provider.
+
+    Args:
+        provider: Whom.
+        client: Sends the requests.
+        reader: Reads what they bring.
+        keys: The credentials of this provider.
+        now: The time that the prices are seen.
+        fx: Exchange rates by currency.
+    """
+    found = Gathered()
+    reason: str | None = None
+    begun = time.monotonic()
+    try:
+        pages, missing = fetch_pages(provider, client, keys)
+        try:
+            found = reader.read(provider, pages, seen_at=now, fx=fx)
+        finally:
+            client.settle(provider, is_read=bool(found.offers))
+        found.problems += missing
+    except PricingError as error:
+        reason = str(error)
+    except Exception as error:  # the guard of a run: a fault in one module must not stop the others
+        logger.debug("%s: a fault in its module", provider.name, exc_info=True)
+        reason = f"a fault in its module: {type(error).__name__}: {error}"
+    seconds = time.monotonic() - begun
+    if reason is not None:
+        return Answer(_failed(provider, _one_line(reason, keys), now, seconds), seconds)
+    result = ProviderResult(
+        provider=provider.name,
+        status=RunStatus.OK,
+        reason=None,
+        offers=tuple(found.offers),
+        problems=tuple(found.problems),
+        page_digests=found.page_digests,
+        started_at=now,
+        finished_at=now + timedelta(seconds=seconds),
+    )
+    return Answer(result, seconds, tuple(_notes(found)))
+
+
+def ask_all(
+    providers: Sequence[Provider],
+    ask_one: Callable[[Provider], Answer],
+    now: datetime,
+    limit_s: float = ASKING_LIMIT_S,
+) -> Iterator[tuple[Provider, Answer]]:
+    """
+    Yield each provider's answer as it comes, each asked in a thread of its own.
+
+    One that has none at the limit has failed; its thread is left behind and ends with the process.
+    """
+    answers: queue.SimpleQueue[tuple[Provider, Answer]] = queue.SimpleQueue()
+    begun = time.monotonic()
+    for provider in providers:
+
+        def run(provider: Provider = provider) -> None:
+            answers.put((provider, ask_one(provider)))
+
+        threading.Thread(target=run, name=f"provider {provider.name}", daemon=True).start()
+    waiting = {provider.name: provider for provider in providers}
+    while waiting:
+        left_s = limit_s - (time.monotonic() - begun)
+        try:
+            provider, answer = answers.get(timeout=max(0.0, left_s))
+        except queue.Empty:
+            break
+        del waiting[provider.name]
+        yield provider, answer
+    for provider in waiting.values():
+        reason = f"{provider.title} was not done within {limit_s:g} s, and was left behind"
+        yield provider, Answer(_failed(provider, reason, now, limit_s), limit_s)
+
+
+def _failed(provider: Provider, reason: str, now: datetime, seconds: float) -> ProviderResult:
+    return ProviderResult(
+        provider=provider.name,
+        status=RunStatus.FAILED,
+        reason=reason,
+        offers=(),
+        problems=(),
+        started_at=now,
+        finished_at=now + timedelta(seconds=seconds),
+    )
+
+
+def _notes(found: Gathered) -> Iterator[str]:
+    total, same = len(found.page_digests), found.pages_unchanged
+    if same:
+        yield f"{same} of {total} {'page has' if total == 1 else 'pages have'} not changed since the last run"
+
+
+def _one_line(reason: str, keys: Keys) -> str:
+    """Return a reason that fits a table and holds no key."""
+    text = " ".join(reason.split())
+    for secret in sorted({*(keys.secret or "").split(":", 1), keys.secret or ""}, key=len, reverse=True):
+        if secret:
+            text = text.replace(secret, "***")
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
