@@ -67,7 +67,7 @@ class Greedy(Calm):
     """Asks for more memory than a machine has to spare."""
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
-        return [] if bytearray(2**31) else []
+        return list(bytes(2**31)[:0])
 
 
 class Refusing(Calm):
