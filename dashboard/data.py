@@ -98,7 +98,14 @@ def plan(scenario: Scenario) -> Plan:
 def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store: Store) -> Plan:
     asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
     prices = _prices(*asked, bool(_scenario.region), label, revision, _store)
-    return make_plan(_scenario, prices.rates, left_out=prices.left_out, quotes=prices.quotes)
+    currencies = None if _scenario.currency == "USD" else _store.exchange_rates(_scenario.as_of)
+    return make_plan(
+        _scenario,
+        prices.rates,
+        left_out=prices.left_out,
+        quotes=prices.quotes,
+        currencies=currencies,
+    )
 
 
 @dataclass(frozen=True, slots=True)

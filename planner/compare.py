@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from planner.assumptions import Assumptions
 from planner.calling import api_options
 from planner.choice import best_machine, cheapest, cheapest_rental
+from planner.currencies import FxRate
 from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
@@ -135,6 +136,7 @@ def plan(
     measurement: Measurement | None = None,
     left_out: Iterable[Excluded] = (),
     quotes: Sequence[PricePoint] = (),
+    currencies: Mapping[str, FxRate] | None = None,
 ) -> Plan:
     """
     Return every way to serve a model, priced and ranked.
@@ -146,13 +148,18 @@ def plan(
         measurement: A speed measured elsewhere; else the one that the scenario's options state.
         left_out: What the caller has left out of the rates already: slices, ambiguous names, quarantine.
         quotes: Own quotes for hardware; they go before the prices of the catalogue.
+        currencies: Exchange rates for the currency that is shown; the bundled ones where None.
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
         InvalidScenario: if options contradict each other.
     """
     model, quant, scenario, naming = _named(scenario, model)
-    assumptions, money, demand = scenario.assumptions, Money.of(scenario.currency), Demand.of(scenario)
+    assumptions, money, demand = (
+        scenario.assumptions,
+        Money.of(scenario.currency, currencies),
+        Demand.of(scenario),
+    )
     gpus = all_gpus()
     gpu, own = _device(scenario.gpu, naming), _owned(scenario.own, naming)
     measured = measurement or measurement_of(scenario)

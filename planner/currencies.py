@@ -43,17 +43,19 @@ def all_currencies() -> Mapping[str, FxRate]:
     return MappingProxyType(rates)
 
 
-def usd_per_unit(currency: str) -> FxRate:
+def usd_per_unit(currency: str, rates: Mapping[str, FxRate] | None = None) -> FxRate:
     """
-    Return the bundled reference rate of a currency.
+    Return the reference rate of a currency.
 
     Args:
         currency: ISO 4217 code, in any case.
+        rates: By currency; the bundled ones where None.
 
     Raises:
-        UnknownName: if no rate of it is bundled; with close matches.
+        UnknownName: if there is no rate of it; with close matches.
     """
-    rate = all_currencies().get(currency.strip().upper())
+    known = all_currencies() if rates is None else rates
+    rate = known.get(currency.strip().upper())
     if rate is None:
-        raise UnknownName("currency", currency, close_matches(currency, all_currencies()))
+        raise UnknownName("currency", currency, close_matches(currency, known))
     return rate

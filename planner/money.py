@@ -1,8 +1,9 @@
 """Amounts as a person reads them, in the currency that was asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.currencies import usd_per_unit
+from planner.currencies import FxRate, usd_per_unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,16 +16,20 @@ class Money:
     source: str | None = None
 
     @classmethod
-    def of(cls, currency: str) -> "Money":
+    def of(cls, currency: str, rates: Mapping[str, FxRate] | None = None) -> "Money":
         """
         Return the display currency of this code.
 
+        Args:
+            currency: ISO 4217 code.
+            rates: By currency; the bundled ones where None.
+
         Raises:
-            UnknownName: if no rate of it is bundled.
+            UnknownName: if there is no rate of it.
         """
         if currency == "USD":
             return cls()
-        rate = usd_per_unit(currency)
+        rate = usd_per_unit(currency, rates)
         return cls(
             currency=rate.currency, usd_per_unit=rate.usd_per_unit, as_of=rate.as_of, source=rate.source
         )

@@ -41,7 +41,7 @@ def ask(
     reader: Reader,
     keys: Keys,
     now: datetime,
-    fx: Mapping[str, FxRate],
+    fx: Callable[[], Mapping[str, FxRate]],
 ) -> Answer:
     """
     Fetch and read one provider.
@@ -52,7 +52,7 @@ def ask(
         reader: Reads what they bring.
         keys: The credentials of this provider.
         now: The time that the prices are seen.
-        fx: Exchange rates by currency.
+        fx: Returns the exchange rates by currency; asked once the pages are there.
     """
     found = Gathered()
     reason: str | None = None
@@ -60,7 +60,7 @@ def ask(
     try:
         pages, missing = fetch_pages(provider, client, keys)
         try:
-            found = reader.read(provider, pages, seen_at=now, fx=fx)
+            found = reader.read(provider, pages, seen_at=now, fx=fx())
         finally:
             client.settle(provider, is_read=bool(found.offers))
         found.problems += missing

@@ -5,11 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from planner.currencies import FxRate, all_currencies
 from pricing.asking import ASKING_LIMIT_S, Answer, ask, ask_all
+from pricing.currencies import Rates
 from pricing.errors import StoreError
 from pricing.gather import Fetcher
 from pricing.market import Market
@@ -47,6 +48,9 @@ class Shelf(Protocol):
     def unchanged_since(self, provider: str, digests: Mapping[str, str]) -> Mapping[str, datetime]:
         """Return since when each page has had this content in every run."""
 
+    def exchange_rates(self, day: date | None = None) -> Rates:
+        """Return the newest rate of each currency, or as they stood on a day."""
+
     def record(self, result: ProviderResult) -> "RecordReport":
         """Store one provider's result in one transaction."""
 
@@ -70,7 +74,7 @@ def refresh(
     now: datetime,
     progress: Callable[[ProviderReport], None] = lambda report: None,
     *,
-    fx: Mapping[str, FxRate] | None = None,
+    fx: Rates | Callable[[], Rates] | None = None,
     reader: Reader | None = None,
     limit_s: float = ASKING_LIMIT_S,
 ) -> RunReport:
@@ -87,7 +91,8 @@ def refresh(
         client: Sends the requests.
         now: The time that the prices are seen.
         progress: Is told of each provider as it is done.
-        fx: Exchange rates by currency; the bundled ones where left out.
+        fx: Exchange rates by currency, or what returns them once prices are read; the bundled ones where
+            left out.
         reader: Reads the pages; the calling process itself, without a limit, where left out.
         limit_s: After which a provider that hangs is left behind. [s]
 
@@ -96,7 +101,7 @@ def refresh(
         StoreError: if the database cannot be read at all.
     """
     chosen = [find_provider(name) for name in source_names(names)]
-    rates = all_currencies() if fx is None else fx
+    rates = fx if callable(fx) else lambda: all_currencies() if fx is None else fx
     market = Market(store.known_prices(), kinds())
     start = time.monotonic()
     reports: dict[str, ProviderReport] = {}
@@ -116,7 +121,7 @@ def refresh(
         else:
             asked.append(provider)
     for provider, answer in ask_all(asked, ask_one, now, limit_s):
-        done(_settle(provider, answer, store, rates, market))
+        done(_settle(provider, answer, store, rates(), market))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)

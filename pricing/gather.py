@@ -11,7 +11,7 @@ from planner.currencies import FxRate
 from pricing.errors import FetchError, NormaliseError, ParseError
 from pricing.normalise import normalise
 from pricing.offer import Offer, Problem
-from pricing.provider import Keys, Page, Provider, Request, page_digest
+from pricing.provider import Keys, Page, Provider, Request, Site, page_digest
 
 __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 
@@ -24,10 +24,10 @@ PROVIDER_LIMIT_S = 1800.0
 class Fetcher(Protocol):
     """What sends requests; `pricing.http.Client` is one."""
 
-    def fetch(self, request: Request, provider: Provider) -> Page:
+    def fetch(self, request: Request, provider: Site) -> Page:
         """Send one request and return its answer, or raise FetchError."""
 
-    def settle(self, provider: Provider, *, is_read: bool) -> None:
+    def settle(self, provider: Site, *, is_read: bool) -> None:
         """Be told that all pages of a provider came, and whether prices were found on them."""
 
 

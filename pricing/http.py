@@ -26,7 +26,7 @@ from pricing.addresses import destination, is_loopback, mirror, public_url
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, TooLarge
 from pricing.kept import Damaged, Kept, KeptPages, checked
-from pricing.provider import Page, Provider, Request
+from pricing.provider import Page, Request, Site
 from pricing.robots import PRODUCT, Robots, Unreachable, ask, rules_of
 from pricing.settings import Settings
 
@@ -144,7 +144,7 @@ class Client:
                 self._folder.cleanup()
                 self._folder = None
 
-    def fetch(self, request: Request, provider: Provider) -> Page:
+    def fetch(self, request: Request, provider: Site) -> Page:
         """
         Send one request of a provider and return its answer.
 
@@ -173,7 +173,7 @@ class Client:
             self._sleep(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def settle(self, provider: Provider, *, is_read: bool) -> None:
+    def settle(self, provider: Site, *, is_read: bool) -> None:
         """Be told that all pages of a provider came, and whether prices were found on them."""
         if self._kept is not None:
             self._kept.settle(provider, is_read=is_read)
@@ -181,7 +181,7 @@ class Client:
     # -- one try ------------------------------------------------------------------------------------
 
     def _send(
-        self, line: "_Line", request: Request, provider: Provider, deadline: float, kept: Kept | None
+        self, line: "_Line", request: Request, provider: Site, deadline: float, kept: Kept | None
     ) -> Page:
         """Send once, following redirects within the provider's own hosts."""
         url, method, headers = request.url, request.method, dict(request.headers)
@@ -235,7 +235,7 @@ class Client:
             extensions={"trace": line.trace},
         )
 
-    def _check_status(self, response: httpx.Response, request: Request, provider: Provider) -> None:
+    def _check_status(self, response: httpx.Response, request: Request, provider: Site) -> None:
         status = response.status_code
         if status == 200:
             return
@@ -258,7 +258,7 @@ class Client:
         self,
         response: httpx.Response,
         request: Request,
-        provider: Provider,
+        provider: Site,
         deadline: float,
         watch: "_Watch",
     ) -> Page:
@@ -283,7 +283,7 @@ class Client:
         finally:
             sink.close()
 
-    def _unchanged(self, kept: Kept, request: Request, provider: Provider) -> Page:
+    def _unchanged(self, kept: Kept, request: Request, provider: Site) -> Page:
         """Return the answer of an earlier run; one that is damaged is asked for again, without conditions."""
         assert self._kept is not None
         sink = Sink(self._spool_folder)
@@ -303,7 +303,7 @@ class Client:
         return replace(page, is_unchanged=True)
 
     @contextmanager
-    def _wrapped(self, request: Request, provider: Provider, watch: "_Watch") -> Iterator[None]:
+    def _wrapped(self, request: Request, provider: Site, watch: "_Watch") -> Iterator[None]:
         """Turn whatever httpx raises into our errors."""
         try:
             yield
@@ -331,14 +331,14 @@ class Client:
 
     # -- where a request may go -----------------------------------------------------------------------
 
-    def _target(self, url: str, provider: Provider, request: Request) -> str:
+    def _target(self, url: str, provider: Site, request: Request) -> str:
         """Return the address to ask: checked, and on the mirror where one is set."""
         try:
             return destination(url, provider.allowed_hosts(), self._base_urls.get(provider.name))
         except ValueError as error:
             raise self._error(request, provider, str(error)) from error
 
-    def _heed_robots(self, line: "_Line", url: str, request: Request, provider: Provider) -> None:
+    def _heed_robots(self, line: "_Line", url: str, request: Request, provider: Site) -> None:
         """Raise where the host of a page keeps it from programs; each host is asked once a run."""
         if not request.is_page:
             return
@@ -358,7 +358,7 @@ class Client:
 
     # -- pauses ---------------------------------------------------------------------------------------
 
-    def _pace(self, line: "_Line", provider: Provider, request: Request, deadline: float) -> None:
+    def _pace(self, line: "_Line", provider: Site, request: Request, deadline: float) -> None:
         """Keep the provider's own distance between two requests; a mirror on this machine needs none."""
         base = self._base_urls.get(provider.name)
         if line.last_sent is not None and not (base and base.hostname and is_loopback(base.hostname)):
@@ -388,7 +388,7 @@ class Client:
     def _error(
         self,
         request: Request,
-        provider: Provider,
+        provider: Site,
         what: str,
         kind: type[FetchError] = FetchError,
         status: int | None = None,
@@ -397,10 +397,10 @@ class Client:
         text = self._redact(f"{provider.name}: {url.partition('?')[0]} {what}")
         return kind(text, provider=provider.name, url=url, status=status)
 
-    def _late(self, request: Request, provider: Provider) -> FetchError:
+    def _late(self, request: Request, provider: Site) -> FetchError:
         return self._error(request, provider, f"was not done within {request.deadline_s:g} s")
 
-    def _too_large(self, request: Request, provider: Provider) -> FetchError:
+    def _too_large(self, request: Request, provider: Site) -> FetchError:
         return self._error(request, provider, f"is over the {request.max_bytes} bytes allowed", TooLarge)
 
     def _public(self, url: str) -> str:
@@ -413,7 +413,7 @@ class Client:
 
     # -- connections ----------------------------------------------------------------------------------
 
-    def _line(self, provider: Provider) -> "_Line":
+    def _line(self, provider: Site) -> "_Line":
         with self._lock:
             if provider.name not in self._lines:
                 try:

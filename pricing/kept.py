@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from pricing.addresses import public_url
-from pricing.provider import Page, Provider, Request, page_digest
+from pricing.provider import Page, Request, Site, page_digest
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class KeptPages:
         self._folder = folder
         self._used: dict[str, set[str]] = {}
 
-    def find(self, request: Request, provider: Provider) -> Kept | None:
+    def find(self, request: Request, provider: Site) -> Kept | None:
         """Return what is kept of the answer to a request, if anything."""
         if not _may_be_kept(request, provider):
             return None
@@ -75,13 +75,13 @@ class KeptPages:
         except (OSError, ValueError, TypeError):
             return None
 
-    def packed(self, kept: Kept, provider: Provider) -> Iterator[bytes]:
+    def packed(self, kept: Kept, provider: Site) -> Iterator[bytes]:
         """Yield the packed body in pieces."""
         with self._body(provider, kept.digest).open("rb") as file:
             while piece := file.read(_CHUNK):
                 yield piece
 
-    def use(self, request: Request, provider: Provider, kept: Kept) -> None:
+    def use(self, request: Request, provider: Site, kept: Kept) -> None:
         """Note that an answer was needed in this run."""
         names = {self._note(provider, request).name, self._body(provider, kept.digest).name}
         self._used.setdefault(provider.name, set()).update(names)
@@ -89,7 +89,7 @@ class KeptPages:
     def keep(
         self,
         request: Request,
-        provider: Provider,
+        provider: Site,
         page: Page,
         headers: Mapping[str, str],
         answered_by: str,
@@ -109,7 +109,7 @@ class KeptPages:
         else:
             self.use(request, provider, kept)
 
-    def settle(self, provider: Provider, *, is_read: bool) -> None:
+    def settle(self, provider: Site, *, is_read: bool) -> None:
         """
         Remove what is of no use any more.
 
@@ -124,7 +124,7 @@ class KeptPages:
                 if path.name not in wanted:
                     path.unlink(missing_ok=True)
 
-    def _pack(self, page: Page, provider: Provider) -> str:
+    def _pack(self, page: Page, provider: Site) -> str:
         """Write the body under the name of its digest, and return that."""
         digest = page_digest(page)
         with (
@@ -135,11 +135,11 @@ class KeptPages:
                 packed.write(piece)
         return digest
 
-    def _note(self, provider: Provider, request: Request) -> Path:
+    def _note(self, provider: Site, request: Request) -> Path:
         name = hashlib.sha256(request.url.encode()).hexdigest()[:32]
         return self._folder / provider.name / f"{name}.json"
 
-    def _body(self, provider: Provider, digest: str) -> Path:
+    def _body(self, provider: Site, digest: str) -> Path:
         return self._folder / provider.name / f"{digest}.gz"
 
 
@@ -170,7 +170,7 @@ def checked(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
         raise Damaged("it is not what was kept")
 
 
-def _may_be_kept(request: Request, provider: Provider) -> bool:
+def _may_be_kept(request: Request, provider: Site) -> bool:
     is_open = not request.headers and public_url(request.url) == request.url
     return request.method == "GET" and is_open and not provider.names_hosts
 

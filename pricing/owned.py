@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from planner.catalogue import close_matches
-from planner.currencies import usd_per_unit
+from planner.currencies import FxRate, usd_per_unit
 from planner.errors import PlannerError
 from planner.gpus import find_gpu
 from planner.purchases import Condition, PricePoint
@@ -129,7 +129,9 @@ def template() -> str:
     return out.getvalue()
 
 
-def read(text: str, today: date, source: str | None = None) -> OwnFile:
+def read(
+    text: str, today: date, source: str | None = None, fx: Mapping[str, FxRate] | None = None
+) -> OwnFile:
     """
     Read a CSV file.
 
@@ -137,6 +139,7 @@ def read(text: str, today: date, source: str | None = None) -> OwnFile:
         text: The file; comma or semicolon between cells.
         today: For rows without a day.
         source: For rows that name none.
+        fx: Exchange rates by currency; the bundled ones where None.
 
     Raises:
         ImportRefused: if it is not such a file, or a row cannot be taken; with each row and the reason.
@@ -147,7 +150,7 @@ def read(text: str, today: date, source: str | None = None) -> OwnFile:
     errors: list[str] = []
     for number, row in rows:
         try:
-            entry = _Reader(row, today, source).entry()
+            entry = _Reader(row, today, source, fx).entry()
             if isinstance(entry, OwnQuote):
                 quotes.append(entry)
             elif offers.setdefault(entry.id, entry) is not entry:
@@ -238,6 +241,7 @@ class _Reader:
     row: Mapping[str, str]
     today: date
     source: str | None
+    fx: Mapping[str, FxRate] | None
 
     def entry(self) -> Offer | OwnQuote:
         kind = self.choice("kind", ("rent", "buy"), "")
@@ -290,7 +294,7 @@ class _Reader:
         currency = self.text("currency", "USD").upper()
         if currency == "USD":
             return amount, currency, None
-        rate = usd_per_unit(currency)
+        rate = usd_per_unit(currency, self.fx)
         return amount * Decimal(repr(rate.usd_per_unit)), currency, rate.as_of
 
     def day(self) -> date:

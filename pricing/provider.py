@@ -121,28 +121,34 @@ class Keys:
         return bool(self.secret)
 
 
-class Provider(ABC):
-    """
-    A source of prices. It says what to fetch and how to read it; it never fetches, stores or logs.
-
-    A module in `pricing.providers` holds exactly one subclass and is found by itself.
-    """
+class Site:
+    """What is asked over the network: where it may be asked, and how often."""
 
     name: ClassVar[str]  # the key used everywhere
     title: ClassVar[str]  # for people
-    kind: ClassVar[ProviderClass]
-    home: ClassVar[str]  # where a person would deploy
     pages: ClassVar[Mapping[str, str]] = {}  # plain GETs: page key -> URL
     hosts: ClassVar[frozenset[str]] = frozenset()  # further hosts that redirects and later pages may name
-    min_interval_s: ClassVar[float] = 1.0  # between two requests to this provider
+    min_interval_s: ClassVar[float] = 1.0  # between two requests
     names_hosts: ClassVar[bool] = False  # answers hold addresses of private hosts: never kept on disk
     requires_key: ClassVar[bool] = False
     key_help: ClassVar[str] = ""  # where a person gets one
 
     @classmethod
     def allowed_hosts(cls) -> frozenset[str]:
-        """Return every host that this provider's requests and redirects may name."""
+        """Return every host that its requests and redirects may name."""
         return cls.hosts | {host for url in cls.pages.values() if (host := urlsplit(url).hostname)}
+
+
+class Provider(Site, ABC):
+    """
+    A source of prices. It says what to fetch and how to read it; it never fetches, stores or logs.
+
+    A module in `pricing.providers` holds exactly one subclass and is found by itself.
+    """
+
+    kind: ClassVar[ProviderClass]
+    home: ClassVar[str]  # where a person would deploy
+    currencies: ClassVar[frozenset[str]] = frozenset()  # that its prices are in, other than the dollar
 
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Return the first requests; the default is one plain GET for each of `pages`."""

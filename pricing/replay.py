@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from planner.currencies import FxRate, all_currencies
+from planner.currencies import FxRate
 from pricing.collect import Shelf, judge, known_of
 from pricing.errors import PricingError
 from pricing.gather import read
@@ -55,7 +55,7 @@ def replay(
         store: What prices are compared with, and where they go.
         seen_at: When the responses were received, UTC.
         is_dry_run: Store nothing.
-        fx: Exchange rates by currency; the bundled ones where left out.
+        fx: Exchange rates by currency; where left out those that were known on that day.
 
     Raises:
         UnknownProvider: if there is no such source; with close matches.
@@ -64,7 +64,7 @@ def replay(
     """
     provider = find_provider(name)
     pages, origins = _open(provider, files)
-    rates = all_currencies() if fx is None else fx
+    rates = store.exchange_rates(seen_at.date()) if fx is None else fx
     found = read(provider, pages, seen_at=seen_at, fx=rates)
     market = Market(store.known_prices(), kinds())
     offers = judge(found.offers, known_of(provider, store), market, rates)

@@ -43,12 +43,34 @@ class ProviderReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeReport:
+    """Which rates a run converted with, and why no newer ones."""
+
+    as_of: str  # of the euro against the dollar
+    source: str
+    reason: str | None  # why the bank's rates of today are not there
+    odd: tuple[str, ...] = ()  # rates that were not believed
+
+    @property
+    def line(self) -> str:
+        """Say it in one line."""
+        if self.reason is None:
+            return f"rates of exchange of {self.as_of} ({self.source})"
+        return f"no new rates of exchange ({self.reason}); those of {self.as_of} were used"
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the part of `breakeven.refresh/1`."""
+        return {"as_of": self.as_of, "source": self.source, "reason": self.reason, "odd": list(self.odd)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
     """How a run went, provider by provider, in the order asked for."""
 
     started_at: datetime
     finished_at: datetime
     providers: tuple[ProviderReport, ...]
+    exchange: ExchangeReport | None = None  # None where no price in another currency was asked for
 
     @property
     def run_id(self) -> str:
@@ -70,5 +92,6 @@ class RunReport:
             "run_id": self.run_id,
             "started_at": self.started_at.isoformat().replace("+00:00", "Z"),
             "finished_at": self.finished_at.isoformat().replace("+00:00", "Z"),
+            "exchange_rates": None if self.exchange is None else self.exchange.to_document(),
             "providers": [report.to_document() for report in self.providers],
         }

@@ -22,6 +22,7 @@ T = TypeVar("T")
 TABLES = METADATA.tables
 VALUE, SOURCE, RUN = TABLES["store_value"], TABLES["source"], TABLES["provider_run"]
 SERIES, PRICE, REVIEW, QUOTE = TABLES["series"], TABLES["price"], TABLES["review"], TABLES["quote"]
+RATE = TABLES["exchange_rate"]
 
 
 def series_ids(connection: Connection, wanted: Mapping[str, Offer]) -> dict[str, int]:

@@ -2,16 +2,19 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from pricing import notify
 from pricing.collect import refresh
 from pricing.errors import RunInProgress, StoreError
+from pricing.exchange import Exchange
 from pricing.gather import Fetcher
 from pricing.lock import run_lock
 from pricing.memory import RunStatus
 from pricing.reader import Readers
+from pricing.registry import find_provider
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
 from pricing.store import Store
@@ -58,8 +61,7 @@ def run(
     """
     try:
         with run_lock(store, now, command=command, wait_s=wait_s):
-            with Readers() as readers:
-                report = refresh(names, store, settings, client, now, progress, reader=readers)
+            report = _refreshed(names, store, settings, client, now, progress)
             removed = 0
             if settings.retention_days is not None:
                 removed = store.remove_ended(now - timedelta(days=settings.retention_days))
@@ -81,6 +83,26 @@ def run(
     return report
 
 
+def _refreshed(
+    names: Sequence[str] | None,
+    store: Store,
+    settings: Settings,
+    client: Fetcher,
+    now: datetime,
+    progress: Callable[[ProviderReport], None],
+) -> RunReport:
+    """Refresh with the rates of exchange of the day, where a price in another currency may come."""
+    known = store.exchange_rates()
+    with Readers() as readers:
+        if names and not any(find_provider(name).currencies for name in names):
+            return refresh(names, store, settings, client, now, progress, fx=known, reader=readers)
+        exchange = Exchange(known, client, now)
+        report = refresh(names, store, settings, client, now, progress, fx=exchange.rates, reader=readers)
+    if exchange.brought is not None:
+        store.keep_exchange_rates(exchange.brought, now)
+    return replace(report, exchange=exchange.report())
+
+
 def _summary(report: RunReport, removed: int, command: str) -> Mapping[str, Any]:
     statuses = [part.status for part in report.providers]
     counts = {str(status): statuses.count(status) for status in RunStatus}
@@ -98,5 +120,6 @@ def _summary(report: RunReport, removed: int, command: str) -> Mapping[str, Any]
         "sources": counts,
         "failed": failed,
         "removed": removed,
+        "exchange_rates": None if report.exchange is None else report.exchange.to_document(),
         **total,
     }

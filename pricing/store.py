@@ -20,6 +20,8 @@ from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
     from planner.purchases import PricePoint
+    from pricing.currencies import Rates
+    from pricing.ecb import DayRates
     from pricing.moves import Move
     from pricing.owned import ImportReport, OwnFile
     from pricing.reviewing import Decision, Review
@@ -274,6 +276,20 @@ class Store:
 
         with self._reading() as connection:
             return quotes(connection)
+
+    def exchange_rates(self, day: date | None = None) -> "Rates":
+        """Return the newest rate of each currency, fetched or bundled, or as they stood on a day."""
+        from pricing.currencies import rates_of
+
+        with self._reading() as connection:
+            return rates_of(connection, day)
+
+    def keep_exchange_rates(self, brought: "DayRates", now: datetime) -> int:
+        """Keep the rates of a day; return how many were new."""
+        from pricing import exchange
+
+        with self._writing() as connection:
+            return exchange.keep(connection, brought, now)
 
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
         """Keep something about the work of this database under a name; readers' copies stay good."""

@@ -155,6 +155,18 @@ class Review(SQLModel, table=True):
     decided_by: str | None = None  # user of the operating system; unknown for old ones
 
 
+class ExchangeRate(SQLModel, table=True):
+    """What one euro was worth in a currency, as its central bank published it for a day."""
+
+    __tablename__ = "exchange_rate"
+
+    as_of: str = Field(primary_key=True)  # day
+    currency: str = Field(primary_key=True)
+    units_per_euro: str  # exact decimal
+    source: str
+    fetched_at: datetime = Field(sa_type=UtcTime)
+
+
 class Quote(SQLModel, table=True):
     """An own quote for hardware, as imported from a file."""
 

@@ -136,6 +136,7 @@ def list_quants(arguments: argparse.Namespace, context: Context) -> Output:
 def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
     """List every provider: whether a refresh asks it, and whether a key is needed and set."""
     del arguments
+    from pricing.ecb import BANK
     from pricing.registry import provider_infos, providers
     from pricing.settings import Settings
 
@@ -157,6 +158,20 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
                 "home": info.home,
             }
         )
+    documents.append(
+        {
+            "name": BANK.name,
+            "title": BANK.title,
+            "kind": "exchange rates",
+            "is_refreshed": True,
+            "needs_key": False,
+            "key_variable": None,
+            "key_is_set": False,
+            "key_help": None,
+            "sources": list(BANK.pages.values()),
+            "home": None,
+        }
+    )
     headers = ("provider", "title", "kind", "prices", "key", "asks")
     rows = [
         (

@@ -110,6 +110,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
         text=lambda: tables.paragraphs(
             tables.table(headers, rows, left=(0, 1)),
             "\n".join(why),
+            report.exchange.line if report.exchange else "",
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
         warnings=_failures(report),

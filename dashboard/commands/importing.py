@@ -37,12 +37,12 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
         raise UsageError("give a FILE; `breakeven import --template` prints one to fill in")
     from dashboard.commands.storage import open_store
 
-    now = context.clock()
-    try:
-        file = read(_text(arguments.file), now.date(), arguments.source)
-    except ImportRefused as error:
-        raise UsageError(f"{arguments.file}: {error}") from error
+    now, content = context.clock(), _text(arguments.file)
     with open_store(context) as store:
+        try:
+            file = read(content, now.date(), arguments.source, store.exchange_rates())
+        except ImportRefused as error:
+            raise UsageError(f"{arguments.file}: {error}") from error
         report = store.import_own(file, now)
     kept = tables.plural(report.new + report.changed + report.unchanged, "contract price")
     return Output(

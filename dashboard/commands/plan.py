@@ -114,6 +114,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
     with open_store(context) as store:
         left_out, quotes = store.left_out(**market), store.quotes()
         rates = store.rates(**market, cheapest=True, by_region=bool(scenario.region))
+        currencies = None if scenario.currency == "USD" else store.exchange_rates(scenario.as_of)
     return plan(
         scenario,
         rates,
@@ -121,6 +122,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
         measurement=question.measured,
         left_out=[Excluded(what=entry.what, why=entry.why) for entry in left_out],
         quotes=quotes,
+        currencies=currencies,
     )
 
 

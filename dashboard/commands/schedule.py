@@ -116,6 +116,8 @@ def _shown(report: "RunReport") -> Output:
     )
     line = f"{report.started_at:%Y-%m-%d %H:%M} UTC: {sources}; {prices}"
     failed = [f"{part.title}: {part.reason}" for part in report.providers if part.status == "failed"]
+    if report.exchange is not None and report.exchange.reason is not None:
+        failed.append(report.exchange.line)
     return Output(
         document=report.to_document(),
         text=tables.paragraphs(line, tables.bullets(failed)),

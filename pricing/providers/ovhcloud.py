@@ -26,6 +26,7 @@ class OvhCloud(Provider):
     title = "OVHcloud"
     kind = ProviderClass.NEOCLOUD
     home = "https://www.ovh.com/manager/public-cloud/"
+    currencies = frozenset({"EUR"})
     pages: ClassVar = {
         "catalog": "https://api.ovh.com/1.0/order/catalog/public/cloud?ovhSubsidiary=FR",
         "catalog_us": "https://api.us.ovhcloud.com/1.0/order/catalog/public/cloud?ovhSubsidiary=US",

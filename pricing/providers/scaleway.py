@@ -28,6 +28,7 @@ class Scaleway(Provider):
     title = "Scaleway"
     kind = ProviderClass.NEOCLOUD
     home = "https://console.scaleway.com/instance/servers/create"
+    currencies = frozenset({"EUR"})
     pages: ClassVar = {
         "servers": "https://api.scaleway.com/instance/v1/zones/fr-par-2/products/servers",
         "availability": "https://api.scaleway.com/instance/v1/zones/fr-par-2/products/servers/availability",

@@ -219,6 +219,6 @@ def test_a_fault_in_a_module_is_a_reason(readers: Readers) -> None:
             return PAGES["list"]
 
     for reader in (readers, Here()):
-        answer = ask(Raising(), Given(), reader, Keys(), NOW, {})
+        answer = ask(Raising(), Given(), reader, Keys(), NOW, dict)
         assert answer.result.status is RunStatus.FAILED
         assert answer.result.reason == "a fault in its module: ZeroDivisionError: in line 7"

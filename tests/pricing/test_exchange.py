@@ -1,0 +1,320 @@
+"""Rates of exchange: read strictly, kept by day, used with their day, and the bundled ones without them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.currencies import all_currencies
+from planner.money import Money
+from pricing import runs
+from pricing.ecb import BANK, DayRates, read_rates
+from pricing.errors import ParseError
+from pricing.http import Client
+from pricing.memory import RunStatus
+from pricing.provider import Page
+from pricing.reports import RunReport
+from pricing.settings import Settings
+from pricing.store import Store
+from tests.pricing.loopback import LoopbackServer
+
+NOW = datetime(2026, 11, 30, 18, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+TODAY = NOW.date()
+PATH = "/ecb/stats/eurofxref/eurofxref-daily.xml"
+# Composed in the bank's own form; the day is made up, so that it differs from the bundled one of 2026-10-30.
+RATES = {"USD": "1.1500", "JPY": "180.5", "GBP": "0.84125", "CHF": "0.92"}
+
+
+def daily(rates: Mapping[str, str] = RATES, day: str = "2026-11-30", more: str = "") -> str:
+    cubes = "\n".join(f"\t\t\t<Cube currency='{name}' rate='{rate}'/>" for name, rate in rates.items())
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" '
+        'xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref">\n'
+        "\t<gesmes:subject>Reference rates</gesmes:subject>\n"
+        "\t<gesmes:Sender>\n\t\t<gesmes:name>European Central Bank</gesmes:name>\n\t</gesmes:Sender>\n"
+        f"\t<Cube>\n\t\t<Cube time='{day}'>\n{cubes}\n\t\t</Cube>\n{more}\t</Cube>\n</gesmes:Envelope>\n"
+    )
+
+
+def page(text: str) -> Page:
+    return Page(key="rates", url=BANK.pages["rates"], body=text.encode())
+
+
+def read(text: str, known: Mapping[str, tuple[date, Decimal]] | None = None) -> DayRates:
+    return read_rates(page(text), known or {}, TODAY)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def test_the_rates_of_a_day_are_read_exactly() -> None:
+    found = read(daily())
+    assert found.as_of == date(2026, 11, 30)
+    assert found.units_per_euro == {name: Decimal(rate) for name, rate in RATES.items()}
+    assert found.odd == ()
+
+
+BOMB = (
+    '<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;">]>'
+    "<gesmes:Envelope xmlns:gesmes='x'>&lol2;</gesmes:Envelope>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("<html><body>Sorry</body></html>", "0 days instead of one"),
+        ("<html><p>Sorry</html>", "not well-formed XML"),
+        (daily()[:-40], "not well-formed XML"),
+        (BOMB, "declares a type of document"),
+        ('<!DOCTYPE x SYSTEM "file:///etc/passwd"><x/>', "declares a type of document"),
+        (daily(day="2026-02-30"), "'2026-02-30' is not a day"),
+        (daily(day="2026-12-02"), "they are of 2026-12-02, which is to come"),
+        (daily(more="\t\t<Cube time='2026-11-27'/>\n"), "2 days instead of one"),
+        (daily({}), "no rate of the dollar"),
+        (daily({"JPY": "180.5"}), "no rate of the dollar"),
+        (daily(RATES | {"GBP": "0"}), "GBP at '0' is not a rate above 0"),
+        (daily(RATES | {"GBP": "-0.84"}), "GBP at '-0.84'"),
+        (daily(RATES | {"GBP": "0,84"}), "GBP at '0,84'"),
+        (daily(RATES | {"GBP": "NaN"}), "GBP at 'NaN'"),
+        (daily(RATES | {"GBP": "1e3"}), "GBP at '1e3'"),
+        (daily(RATES | {"GBP": ""}), "GBP at ''"),
+        (daily(RATES | {"Pound": "0.84"}), "is no rate, or a second one"),
+        (daily(RATES).replace("'JPY'", "'USD'"), "is no rate, or a second one"),
+        (daily().replace("Cube currency='USD'", "Rate currency='USD'"), "is no rate, or a second one"),
+        (daily().encode("utf-16").decode("latin-1"), "not well-formed"),
+    ],
+)
+def test_anything_else_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ParseError, match=message):
+        read(text)
+
+
+def test_a_rate_far_from_the_last_one_is_left_out_and_told() -> None:
+    known = {"GBP": (date(2026, 10, 30), Decimal("0.84")), "JPY": (date(2026, 10, 30), Decimal(175))}
+    found = read(daily(RATES | {"GBP": "84.125"}), known)
+    assert "GBP" not in found.units_per_euro
+    assert found.units_per_euro["JPY"] == Decimal("180.5")
+    assert found.odd == ("GBP 84.125 per euro, after 0.84 on 2026-10-30",)
+
+
+@pytest.mark.parametrize(
+    ("usd", "known_on", "is_believed"),
+    [
+        ("1.45", "2026-10-30", True),  # 1.45 / 1.1172 = 1.298
+        ("1.46", "2026-10-30", False),  # 1.307
+        ("0.86", "2026-10-30", True),  # 1.1172 / 0.86 = 1.299
+        ("0.85", "2026-10-30", False),
+        ("1.46", "2025-10-30", True),  # a year is long enough for it
+        ("2.30", "2025-10-30", False),  # twice is not
+    ],
+)
+def test_a_dollar_that_cannot_be_believed_refuses_the_whole_day(
+    usd: str, known_on: str, is_believed: bool
+) -> None:
+    known = {"USD": (date.fromisoformat(known_on), Decimal("1.1172"))}
+    if is_believed:
+        assert read(daily(RATES | {"USD": usd}), known).units_per_euro["USD"] == Decimal(usd)
+        return
+    with pytest.raises(ParseError, match=r"no rate of the dollar that can be believed: USD .* after 1\.1172"):
+        read(daily(RATES | {"USD": usd}), known)
+
+
+# -- keeping ------------------------------------------------------------------------------------------
+
+
+def brought(day: str, **units: str) -> DayRates:
+    return DayRates(
+        as_of=date.fromisoformat(day),
+        units_per_euro={name: Decimal(rate) for name, rate in (RATES | units).items()},
+    )
+
+
+def test_without_any_the_bundled_rates_count(store: Store) -> None:
+    assert store.exchange_rates() == all_currencies()
+    assert store.exchange_rates()["EUR"].as_of == "2026-10-30"
+
+
+def test_kept_rates_count_with_their_day_and_the_rest_stays_bundled(store: Store) -> None:
+    before = store.revision()
+    assert store.keep_exchange_rates(brought("2026-11-30"), NOW) == 4
+    assert store.revision() > before
+    rates = store.exchange_rates()
+    euro, pound, krone = rates["EUR"], rates["GBP"], rates["SEK"]
+    assert (euro.usd_per_unit, euro.as_of) == (1.15, "2026-11-30")
+    assert euro.source == "European Central Bank euro foreign exchange reference rates"
+    assert pound.usd_per_unit == pytest.approx(1.15 / 0.84125, rel=1e-12)
+    assert rates["USD"].usd_per_unit == 1.0
+    assert (krone, krone.as_of) == (all_currencies()["SEK"], "2026-10-30")
+
+
+def test_a_day_is_kept_once_and_every_day_stays(store: Store) -> None:
+    store.keep_exchange_rates(brought("2026-11-27", USD="1.14"), NOW - 3 * DAY)
+    revision = store.revision()
+    assert store.keep_exchange_rates(brought("2026-11-27", USD="1.99"), NOW) == 0
+    assert store.revision() == revision
+    store.keep_exchange_rates(brought("2026-11-30"), NOW)
+    euro = {day: store.exchange_rates(date.fromisoformat(day))["EUR"] for day in ("2026-11-29", "2026-11-30")}
+    assert (euro["2026-11-29"].usd_per_unit, euro["2026-11-29"].as_of) == (1.14, "2026-11-27")
+    assert euro["2026-11-30"].usd_per_unit == 1.15
+    assert (
+        store.exchange_rates(date(2026, 11, 26))["EUR"].as_of == "2026-10-30"
+    )  # before all of them: bundled
+
+
+def test_bundled_rates_that_are_newer_win(store: Store) -> None:
+    store.keep_exchange_rates(brought("2026-10-01"), NOW)
+    assert store.exchange_rates() == all_currencies()
+
+
+# -- a run --------------------------------------------------------------------------------------------
+
+SERVER = {
+    "ncpus": 24,
+    "ram": 257698037760,
+    "gpu": 1,
+    "gpu_info": {"gpu_manufacturer": "NVIDIA", "gpu_name": "H100-PCIe", "gpu_memory": 85899345920},
+    "mig_profile": None,
+    "monthly_price": 2092.545,
+    "hourly_price": 2.8665,
+    "end_of_service": False,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer() as running:
+        base = "/scaleway/instance/v1/zones/{}/products/servers"
+        for zone in ("fr-par-1", "fr-par-2", "nl-ams-1", "pl-waw-2"):
+            running.add(base.format(zone), {"servers": {"H100-1-80G": SERVER}})
+            running.add(
+                f"{base.format(zone)}/availability",
+                {"servers": {"H100-1-80G": {"availability": "available"}}},
+            )
+        yield running
+
+
+Refresh = Callable[..., RunReport]
+
+
+@pytest.fixture
+def refresh(server: LoopbackServer, file: Path) -> Iterator[tuple[Store, Refresh]]:
+    with Store.open(f"sqlite:///{file}") as store:
+        settings = Settings(
+            database_url=f"sqlite:///{file}", base_urls=server.base_urls("scaleway", "vultr", "ecb")
+        )
+
+        def run(*names: str, now: datetime = NOW) -> RunReport:
+            with Client(base_urls=settings.base_urls, sleep=lambda seconds: None) as client:
+                return runs.run(names, store, settings, client, now)
+
+        yield store, run
+
+
+def price_of(store: Store) -> Any:
+    (found,) = {
+        (one.usd_per_hour, one.price_original, one.currency, one.fx_date)
+        for one in store.current_offers(provider="scaleway", gpu="H100 PCIe")
+        + store.rejected(provider="scaleway")
+        if one.origin == "refresh" and one.closed_at is None
+    }
+    return found
+
+
+def test_a_run_fetches_the_rates_converts_with_them_and_keeps_them(
+    server: LoopbackServer, refresh: tuple[Store, Refresh]
+) -> None:
+    store, run = refresh
+    server.add(PATH, daily())
+    report = run("scaleway")
+    assert report.providers[0].status is RunStatus.OK
+    # 2.8665 EUR x 1.15 = 3.296475 USD
+    assert price_of(store) == (Decimal("3.296475"), Decimal("2.8665"), "EUR", "2026-11-30")
+    assert report.to_document()["exchange_rates"] == {
+        "as_of": "2026-11-30",
+        "source": "European Central Bank euro foreign exchange reference rates",
+        "reason": None,
+        "odd": [],
+    }
+    assert store.exchange_rates()["EUR"].usd_per_unit == 1.15
+
+
+@pytest.mark.parametrize(
+    "answer", [{"status": 503}, {"body": "<html>"}, {"body": daily(RATES | {"USD": "0.02"})}]
+)
+def test_without_new_rates_the_last_ones_serve_and_the_run_says_so(
+    server: LoopbackServer, refresh: tuple[Store, Refresh], answer: dict[str, Any]
+) -> None:
+    store, run = refresh
+    server.add(PATH, **answer)
+    report = run("scaleway")
+    assert report.exit_code == 0
+    # 2.8665 EUR x 1.1172 = 3.2024538 USD, kept as whole micro-dollars
+    assert price_of(store) == (Decimal("3.202454"), Decimal("2.8665"), "EUR", "2026-10-30")
+    assert report.exchange is not None
+    assert report.exchange.line.startswith("no new rates of exchange (")
+    assert report.exchange.line.endswith("those of 2026-10-30 were used")
+
+
+def test_the_rates_of_the_last_run_serve_where_the_bank_fails_later(
+    server: LoopbackServer, refresh: tuple[Store, Refresh]
+) -> None:
+    store, run = refresh
+    server.add(PATH, daily())
+    server.add(PATH, status=404)
+    run("scaleway")
+    report = run("scaleway", now=NOW + DAY)
+    assert price_of(store)[3] == "2026-11-30"
+    assert report.exchange is not None
+    assert report.exchange.as_of == "2026-11-30"
+
+
+def test_a_run_in_dollars_does_not_ask_the_bank(
+    server: LoopbackServer, refresh: tuple[Store, Refresh]
+) -> None:
+    _, run = refresh
+    report = run("vultr")
+    assert report.exchange is None
+    assert report.to_document()["exchange_rates"] is None
+    assert not [one for one in server.received if one.path == PATH]
+
+
+# -- what a person sees -------------------------------------------------------------------------------
+
+
+def test_amounts_are_shown_at_the_kept_rate_with_its_day(store: Store) -> None:
+    store.keep_exchange_rates(brought("2026-11-30"), NOW)
+    money = Money.of("EUR", store.exchange_rates())
+    assert (money.amount(11.5), money.as_of) == (pytest.approx(10.0), "2026-11-30")
+    assert Money.of("EUR").as_of == "2026-10-30"
+
+
+def test_a_plan_states_the_rate_that_it_is_shown_at(store: Store) -> None:
+    from planner.compare import plan
+    from planner.scenario import Scenario
+
+    store.keep_exchange_rates(brought("2026-11-30"), NOW)
+    scenario = Scenario(model="qwen3.5-35b-a3b", currency="EUR")
+    made = plan(scenario, store.rates(NOW, cheapest=True), currencies=store.exchange_rates())
+    said = " ".join(str(made.to_document()).split())
+    assert "1 EUR = 1.1500 USD" in said
+    assert "2026-11-30" in said
+
+
+def test_own_prices_are_converted_at_the_kept_rate(store: Store) -> None:
+    from pricing import owned
+
+    store.keep_exchange_rates(brought("2026-11-30"), NOW)
+    text = "kind,provider,gpu,gpus,price,currency\nrent,Acme,H100 SXM,1,2.00,EUR\n"
+    (offer,) = owned.read(text, TODAY, "contract", store.exchange_rates()).offers
+    assert (offer.usd_per_hour, offer.price_original, offer.fx_date) == (
+        Decimal("2.3"),
+        Decimal(2),
+        "2026-11-30",
+    )
