@@ -58,12 +58,13 @@ def ask(
     reason: str | None = None
     begun = time.monotonic()
     try:
-        pages, missing = fetch_pages(provider, client, keys)
+        fetched = fetch_pages(provider, client, keys)
         try:
-            found = reader.read(provider, pages, seen_at=now, fx=fx())
+            found = reader.read(provider, fetched.pages, seen_at=now, fx=fx())
         finally:
             client.settle(provider, is_read=bool(found.offers))
-        found.problems += missing
+        found.problems += fetched.problems
+        found.missing = tuple(fetched.missing)
     except PricingError as error:
         reason = str(error)
     except Exception as error:  # the guard of a run: a fault in one module must not stop the others
@@ -79,6 +80,7 @@ def ask(
         offers=tuple(found.offers),
         problems=tuple(found.problems),
         page_digests=found.page_digests,
+        missing=found.missing,
         started_at=now,
         finished_at=now + timedelta(seconds=seconds),
     )

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Protocol
 
 from planner.currencies import FxRate
-from pricing.errors import FetchError, NormaliseError, ParseError
+from pricing.addresses import public_url
+from pricing.errors import Blocked, FetchError, NormaliseError, ParseError
 from pricing.normalise import normalise
 from pricing.offer import Offer, Problem
 from pricing.provider import Keys, Page, Provider, Request, Site, page_digest
@@ -19,6 +20,8 @@ __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
 MAX_REQUESTS = 400
 # A provider that answers, but slowly, must not hold up a nightly run for ever. Source: own choice.
 PROVIDER_LIMIT_S = 1800.0
+# The status by which a server says that it is asked too often. Source: RFC 6585, 4.
+TOO_MANY = 429
 
 
 class Fetcher(Protocol):
@@ -38,7 +41,22 @@ class Gathered:
     offers: list[Offer] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     page_digests: dict[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # addresses of optional pages that did not come
     pages_unchanged: int = 0  # their source says so: they were not sent again
+
+
+@dataclass(slots=True)
+class Fetched:
+    """The pages of a provider, and what of them did not come."""
+
+    pages: dict[str, Page] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # addresses
+
+    def miss(self, request: Request, why: str) -> None:
+        """Note a page that did not come."""
+        self.problems.append(Problem(what=f"page {request.page}", why=why))
+        self.missing.append(public_url(request.url))
 
 
 def fetch_pages(
@@ -47,7 +65,7 @@ def fetch_pages(
     keys: Keys,
     told: Callable[[Page], None] = lambda page: None,
     clock: Callable[[], float] = time.monotonic,
-) -> tuple[dict[str, Page], list[Problem]]:
+) -> Fetched:
     """
     Fetch all pages of a provider, further ones as long as it names some.
 
@@ -58,14 +76,11 @@ def fetch_pages(
         told: Is told of every page that came.
         clock: Monotonic seconds. [s]
 
-    Returns:
-        Pages by key, and a problem for each optional page that did not come.
-
     Raises:
-        FetchError: if a page that is needed did not come, or pages go on for ever.
+        FetchError: if a page that is needed did not come, or pages go on for ever. After an answer that it is
+            asked too often, a provider is not asked for anything else in this run.
     """
-    pages: dict[str, Page] = {}
-    problems: list[Problem] = []
+    found = Fetched()
     waiting = deque(provider.requests(keys))
     sent, start = 0, clock()
     while waiting:
@@ -84,14 +99,20 @@ def fetch_pages(
         except (FetchError, ParseError) as error:
             if not request.is_optional:
                 raise
-            problems.append(Problem(what=f"page {request.page}", why=str(error)))
+            found.miss(request, str(error))
+            if isinstance(error, Blocked) and error.status == TOO_MANY:
+                if not all(other.is_optional for other in waiting):
+                    raise
+                for other in waiting:
+                    found.miss(other, "not asked: it was asked too often already")
+                break
             continue
-        if page.key in pages:
+        if page.key in found.pages:
             raise ParseError(f"{provider.name} names the page {page.key!r} twice", provider=provider.name)
-        pages[page.key] = page
+        found.pages[page.key] = page
         told(page)
         waiting.extend(further)
-    return pages, problems
+    return found
 
 
 def read(

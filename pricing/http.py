@@ -267,13 +267,11 @@ class Client:
         if declared.isdecimal() and int(declared) > request.max_bytes:
             raise self._too_large(request, provider)
         sink = Sink(self._spool_folder)
+        pieces = inflated(response.iter_raw(), response.headers.get("content-encoding", ""))
+        bounded = self._bounded(pieces, request, provider, deadline)
         try:
-            for piece in inflated(response.iter_raw(), response.headers.get("content-encoding", "")):
+            for piece in bounded if request.sieve is None else request.sieve(bounded):
                 sink.write(piece)
-                if sink.size > request.max_bytes:
-                    raise self._too_large(request, provider)
-                if self._clock() > deadline:
-                    raise self._late(request, provider)
             if watch.has_cut:  # without a declared length a cut connection looks like an end
                 raise self._late(request, provider)
             charset = (response.charset_encoding or "utf-8").lower()
@@ -282,6 +280,19 @@ class Client:
             raise self._error(request, provider, f"sent a body that cannot be decoded: {error}") from error
         finally:
             sink.close()
+
+    def _bounded(
+        self, pieces: Iterable[bytes], request: Request, provider: Site, deadline: float
+    ) -> Iterator[bytes]:
+        """Yield the pieces of a body as long as it is within its size and its time."""
+        size = 0
+        for piece in pieces:
+            size += len(piece)
+            if size > request.max_bytes:
+                raise self._too_large(request, provider)
+            if self._clock() > deadline:
+                raise self._late(request, provider)
+            yield piece
 
     def _unchanged(self, kept: Kept, request: Request, provider: Site) -> Page:
         """Return the answer of an earlier run; one that is damaged is asked for again, without conditions."""

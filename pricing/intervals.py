@@ -1,7 +1,7 @@
 """What one more observation does to the stored prices of a series: extend, change, confirm, close."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -96,7 +96,12 @@ class Changes:
             self._close(other, offer.seen_at, "resolved")
 
     def close_vanished(
-        self, seen: Mapping[int, Offer], intervals: Mapping[int, Sequence[Interval]], *, is_whole: bool
+        self,
+        seen: Mapping[int, Offer],
+        intervals: Mapping[int, Sequence[Interval]],
+        *,
+        is_whole: bool,
+        missing: Collection[str] = (),
     ) -> None:
         """
         Close what a page that was read no longer lists, unless so little came that it is a part of the page.
@@ -105,6 +110,7 @@ class Changes:
             seen: Offers of this run by series.
             intervals: Open ones by series.
             is_whole: Whether the run fetched all there is. Saved answers may be a part of it.
+            missing: Addresses of which a part did not come; what they list is not gone.
         """
         pages: dict[str, set[int]] = defaultdict(set)
         for series_id, offer in seen.items():
@@ -114,6 +120,9 @@ class Changes:
             before[interval.page].append(interval)
         at = max(offer.seen_at for offer in seen.values())
         for page, now in pages.items():
+            if page in missing:
+                self.notes.append(f"a part of {page} did not come, so its other offers stay open")
+                continue
             known = {interval.series_id for interval in before[page]}
             kept = len(now) if is_whole else len(now & known)
             if kept < WHOLE_PAGE_SHARE * len(known):

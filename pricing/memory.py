@@ -68,6 +68,7 @@ class ProviderResult:
     finished_at: datetime
     page_digests: Mapping[str, str] = field(default_factory=dict)  # page key -> SHA-256 of the body
     source: str = "refresh"  # or "replay"
+    missing: tuple[str, ...] = ()  # addresses that did not answer: what they list is not gone
 
     def __post_init__(self) -> None:
         if self.finished_at < self.started_at:

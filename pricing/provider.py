@@ -3,7 +3,7 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -42,6 +42,8 @@ class Request:
         False  # a POST that only reads, as a GraphQL query does: may be sent again after a failure
     )
     max_bytes: int = 16 * 2**20  # of the inflated body
+    # Lets through what is wanted of a large body as it arrives, so that the rest is never kept.
+    sieve: Callable[[Iterable[bytes]], Iterator[bytes]] | None = None
     deadline_s: float = 60.0  # for everything: tries, redirects, pauses, the last byte
 
 

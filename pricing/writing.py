@@ -83,7 +83,8 @@ def record(connection: Connection, result: ProviderResult, offers: Mapping[str, 
             changes.observe(offer, row, intervals.get(series[offer_id], ()))
         if result.status == RunStatus.OK and not is_late:
             seen = {series[offer_id]: offer for offer_id, offer in offers.items()}
-            changes.close_vanished(seen, intervals, is_whole=result.source == "refresh")
+            missing = {page_of(url) for url in result.missing}
+            changes.close_vanished(seen, intervals, is_whole=result.source == "refresh", missing=missing)
         _write(connection, changes, run_id)
         supersede_snapshot(connection, _verified_since(offers.values()))
     closed = sum(map(len, changes.closed.values()))

@@ -56,6 +56,7 @@ class Aws(Provider):
                 url=f"{_BASE}/{region}/index.csv",
                 is_optional=region != _REGIONS[0],
                 max_bytes=_MAX_BYTES,
+                sieve=_possible_lines,
                 deadline_s=900.0,
             )
 
@@ -85,6 +86,30 @@ class Aws(Provider):
                 if not found:
                     raise ParseError(f"{page.key}: no GPU instance in the file: it changed", page=page.key)
                 yield from found.values()
+
+
+def _possible_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """
+    Let through the head, every line that can be a wanted price, and the last line, which shows a cut.
+
+    Of half a gigabyte some hundred kilobytes are left: nothing of it is ever on disk.
+    """
+    rest, is_head = b"", True
+    for piece in pieces:
+        lines = (rest + piece).split(b"\n")
+        rest = lines.pop()
+        found = []
+        while is_head and lines:
+            found.append(lines.pop(0))
+            is_head = not found[-1].startswith(b'"SKU"')
+        found += [line for line in lines if _is_possible(line)]
+        if found:
+            yield b"\n".join(found) + b"\n"
+    yield rest
+
+
+def _is_possible(line: bytes) -> bool:
+    return b'"OnDemand"' in line and b'"Linux"' in line and b'"Shared"' in line and b'"Used"' in line
 
 
 @contextmanager

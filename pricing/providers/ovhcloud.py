@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
-from pricing.provider import Page, Provider, ProviderClass
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 from pricing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 
 _PRICE_UNIT = Decimal(10) ** -8  # prices are whole 1e-8 of the currency
@@ -31,6 +31,12 @@ class OvhCloud(Provider):
         "catalog": "https://api.ovh.com/1.0/order/catalog/public/cloud?ovhSubsidiary=FR",
         "catalog_us": "https://api.us.ovhcloud.com/1.0/order/catalog/public/cloud?ovhSubsidiary=US",
     }
+
+    def requests(self, keys: Keys) -> Iterable[Request]:
+        """Ask both companies; one that does not answer leaves the prices of the other."""
+        del keys
+        for key, url in self.pages.items():
+            yield Request(page=key, url=url, is_optional=key != "catalog")
 
     def recognise(self, page: Page) -> str | None:
         """Tell the two companies by subsidiary and currency."""

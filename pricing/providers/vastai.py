@@ -52,7 +52,11 @@ class VastAi(Provider):
     def requests(self, keys: Keys) -> Iterable[Request]:
         """Ask each book from its cheap end."""
         del keys
-        return [Request(page=book, url=self._url(names, "asc")) for book, names in _BOOKS.items()]
+        first = next(iter(_BOOKS))
+        return [
+            Request(page=book, url=self._url(names, "asc"), is_optional=book != first)
+            for book, names in _BOOKS.items()
+        ]
 
     def follow(self, page: Page, keys: Keys) -> Iterable[Request]:
         """Ask a book that may have been cut off from its dear end too: large machines stand there."""
@@ -60,7 +64,8 @@ class VastAi(Provider):
         asked = parse_qs(urlsplit(page.url).query).get("q")
         query = json.loads(asked[0]) if asked else None
         if query and query["order"][0][1] == "asc" and len(_offers_of(page)) >= _PAGE_LIMIT:
-            yield Request(page=next_key(page.key), url=self._url(query["gpu_name"]["in"], "desc"))
+            url = self._url(query["gpu_name"]["in"], "desc")
+            yield Request(page=next_key(page.key), url=url, is_optional=True)
 
     def _url(self, names: Sequence[str], order: str) -> str:
         query = {

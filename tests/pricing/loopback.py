@@ -18,10 +18,12 @@ Each provider lives under a path of its own (`http://127.0.0.1:PORT/vultr`), as 
 """
 
 import gzip
+import io
 import json
 import threading
+import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,8 +37,12 @@ Answer = Callable[["Handler"], None]
 
 # Where each provider's pages live under its own prefix, and the collected payload that answers there:
 # method, path, query that must be there, text that the request body must hold, file.
+_SKYPILOT = "/skypilot-org/skypilot-catalog/master/catalogs/v8"
 PAYLOADS: Mapping[str, list[tuple[str, str, dict[str, str], str, str]]] = {
-    "runpod": [("POST", "/graphql", {}, "gpuTypes", "runpod_gputypes.json")],
+    "runpod": [
+        ("POST", "/graphql", {}, "gpuTypes", "runpod_gputypes.json"),
+        ("GET", "/v2/catalog/gpus", {}, "", "runpod_v2_catalog_gpus.json"),
+    ],
     "vastai": [
         ("GET", "/api/v0/bundles/", {}, "", "vast_bundles.json"),
         ("POST", "/api/v0/bundles/", {}, "", "vast_bundles.json"),
@@ -49,6 +55,56 @@ PAYLOADS: Mapping[str, list[tuple[str, str, dict[str, str], str, str]]] = {
         ("GET", "/products/droplets/details/pricing/", {}, "", "digitalocean_droplets_pricing.html"),
         ("GET", "/v2/sizes", {}, "", "digitalocean_sizes.json"),
     ],
+    "lambda": [
+        ("GET", "/pricing", {}, "", "lambda_pricing.html"),
+        ("GET", "/api/v1/instance-types", {}, "", "lambda_instance_types.json"),
+    ],
+    "aws": [
+        (
+            "GET",
+            "/offers/v1.0/aws/AmazonEC2/current/us-east-1/index.csv",
+            {},
+            "",
+            "aws_ec2_offer_sample.csv",
+        )
+    ],
+    "azure": [("GET", "/api/retail/prices", {}, "", "azure_retail.json")],
+    "gcp": [("GET", "/v1/services/6F81-5844-456A/skus", {}, "", "gcp_skus.json")],
+    "oci": [("GET", "/pls/apex/cetools/api/v1/products/", {}, "", "oci_products.json")],
+    "verda": [
+        ("GET", "/pricing", {}, "", "verda_pricing.html"),
+        ("GET", "/v1/instance-types", {}, "", "verda_instance_types.json"),
+        ("GET", "/v1/instance-availability", {}, "", "verda_instance_availability.json"),
+    ],
+    "nebius": [("GET", "/prices", {}, "", "nebius_prices.html")],
+    "coreweave": [("GET", "/pricing", {}, "", "coreweave_pricing.html")],
+    "crusoe": [("GET", "/cloud/pricing", {}, "", "crusoe_pricing.html")],
+    "hyperstack": [("GET", "/gpu-pricing", {}, "", "hyperstack_gpu_pricing.html")],
+    "tensordock": [("GET", "/api/v2/locations", {}, "", "tensordock_locations.json")],
+    "cudo": [("GET", "/v1/vms/machine-types", {}, "", "cudo_machine_types.json")],
+    "scaleway": [
+        ("GET", "/instance/v1/zones/fr-par-2/products/servers", {}, "", "scaleway_servers.json"),
+        (
+            "GET",
+            "/instance/v1/zones/fr-par-2/products/servers/availability",
+            {},
+            "",
+            "scaleway_availability.json",
+        ),
+    ],
+    "ovhcloud": [("GET", "/1.0/order/catalog/public/cloud", {"ovhSubsidiary": "FR"}, "", "ovh_catalog.json")],
+    "hotaisle": [("GET", "/pricing", {}, "", "hotaisle_pricing.html")],
+    "jarvislabs": [("GET", "/misc/server_meta", {}, "", "jarvislabs_server_meta.json")],
+    "hyperbolic": [("GET", "/v2/alpha/on-demand/rental-options", {}, "", "hyperbolic_rental_options.json")],
+    "lium": [("GET", "/api/executors", {}, "", "lium_executors.json")],
+    "together": [("GET", "/pricing", {}, "", "together_pricing.html")],
+    "voltagepark": [("GET", "/api/v1/bare-metal/locations", {}, "", "voltagepark_locations.json")],
+    "shadeform": [("GET", "/v1/instances/types", {}, "", "shadeform_instance_types.json")],
+    "skypilot": [
+        ("GET", f"{_SKYPILOT}/aws/vms.csv", {}, "", "skypilot_catalog_vms_aws.csv"),
+        ("GET", f"{_SKYPILOT}/lambda/vms.csv", {}, "", "skypilot_catalog_vms_lambda.csv"),
+    ],
+    "gpuhunt": [("GET", "/v3/aws/20260720/catalog.zip", {}, "", "gpuhunt_catalog_aws.csv")],
 }
 
 
@@ -109,6 +165,14 @@ class Handler(BaseHTTPRequestHandler):
     def wait(self, seconds: float) -> bool:
         """Wait, but no longer than the server lives; tell whether it still does."""
         return not self.server.owner.stopping.wait(seconds)
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    """Pack one file."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
 
 
 class _Server(ThreadingHTTPServer):
@@ -209,11 +273,18 @@ class LoopbackServer:
         wanted.answers.append(answer or whole)
         self._routes.append(wanted)
 
-    def serve_payloads(self, folder: Path, names: Iterable[str] = tuple(PAYLOADS)) -> None:
+    def serve_payloads(self, folder: Path, names: Collection[str] = tuple(PAYLOADS)) -> None:
         """Serve the collected payloads of these providers, each under its prefix."""
         for name in names:
             for method, path, query, contains, file in PAYLOADS[name]:
-                self.add(f"/{name}{path}", file=folder / file, method=method, query=query, contains=contains)
+                body = (folder / file).read_bytes()
+                if path.endswith(".zip"):
+                    body = zipped(file.removeprefix("gpuhunt_catalog_"), body)
+                self.add(f"/{name}{path}", body, method=method, query=query, contains=contains)
+        if "gpuhunt" in names:
+            self.add("/gpuhunt/v3/aws/version", "20260720")
+        if "verda" in names:
+            self.add("/verda/v1/oauth2/token", {"access_token": "for-an-hour"}, method="POST")
 
     def serve_recordings(self, *names: str, folder: Path = RECORDINGS) -> None:
         """Serve the recorded pages of providers, each at the path that its `meta.json` names."""

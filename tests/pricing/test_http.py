@@ -2,7 +2,8 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import ClassVar
@@ -107,6 +108,20 @@ def test_a_post_carries_its_body(server: LoopbackServer, client: Client) -> None
 def test_compressed_answers_are_read(server: LoopbackServer, client: Client, encoding: str) -> None:
     server.add("/acme/v1/list", "x" * 300_000, encoding=encoding)
     assert client.fetch(LIST, ACME).body == b"x" * 300_000
+
+
+def test_a_sieve_lets_through_what_is_wanted_and_the_limit_is_of_the_whole(
+    server: LoopbackServer, client: Client
+) -> None:
+    def every_second(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            yield piece[::2]
+
+    server.add("/acme/v1/list", "ab" * 500, encoding="gzip")
+    wanted = Request(page="list", url=LIST.url, sieve=every_second, max_bytes=1000)
+    assert client.fetch(wanted, ACME).body == b"a" * 500
+    with pytest.raises(TooLarge):
+        client.fetch(replace(wanted, max_bytes=999), ACME)
 
 
 def test_a_gzip_body_of_several_members_is_read_whole(server: LoopbackServer, client: Client) -> None:

@@ -25,7 +25,7 @@ from tests.pricing.loopback import PAYLOADS, Handler, LoopbackServer
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-FOUR = tuple(PAYLOADS)
+FOUR = ("runpod", "vastai", "vultr", "digitalocean")
 SECRET = "s3cr3t-key-0123456789"
 
 
@@ -263,6 +263,61 @@ def test_an_optional_page_that_fails_is_a_problem_only(bench: Bench, payloads: P
     assert (report.status, report.verified) == (RunStatus.OK, 8)
     assert bench.server.received[-1].headers["Authorization"] == f"Bearer {SECRET}"
     assert SECRET not in f"{report}"
+
+
+def in_region(region: str, price: float) -> dict[str, Any]:
+    """Azure's answer for one region, with one machine."""
+    row = {
+        "armSkuName": "Standard_NC40ads_H100_v5",
+        "armRegionName": region,
+        "productName": "Virtual Machines NCadsH100v5 Series",
+        "skuName": "NC40adsH100v5",
+        "meterName": "NC40adsH100v5",
+        "type": "Consumption",
+        "isPrimaryMeterRegion": True,
+        "retailPrice": price,
+        "currencyCode": "USD",
+        "unitOfMeasure": "1 Hour",
+        "tierMinimumUnits": 0,
+        "effectiveStartDate": "2026-01-01T00:00:00Z",
+    }
+    return {"BillingCurrency": "USD", "Items": [row], "NextPageLink": None, "Count": 1}
+
+
+def asked_for(region: str) -> dict[str, str]:
+    where = f"serviceName eq 'Virtual Machines' and armRegionName eq '{region}'"
+    return {"$filter": f"{where} and contains(armSkuName,'Standard_N')"}
+
+
+def test_what_a_page_lists_that_did_not_come_is_not_gone(bench: Bench) -> None:
+    """The regions of Azure differ in the query only: one that fails is no region that sells nothing."""
+    path = "/azure/api/retail/prices"
+    for region in ("eastus", "uksouth"):
+        bench.server.add(path, in_region(region, 6.98), query=asked_for(region))
+    bench.server.add(path, status=500, query=asked_for("uksouth"))  # from the second run on
+    bench.run("azure")
+    report = part(bench.run("azure", now=NOW + DAY), "azure")
+    assert (report.status, report.closed) == (RunStatus.OK, 0)
+    assert any("did not come, so its other offers stay open" in note for note in report.notes)
+    seen = {one.region: one.seen_at for one in bench.store.current_offers("azure") if one.seen_at >= NOW}
+    assert seen == {"eastus": NOW + DAY, "uksouth": NOW}
+
+
+def test_what_a_page_that_came_does_not_list_any_more_is_gone(bench: Bench) -> None:
+    serve_vultr(bench.server, metal(), metal(locations=["ewr"]))
+    bench.run("vultr")
+    assert part(bench.run("vultr", now=NOW + DAY), "vultr").closed == 1
+
+
+def test_after_too_many_requests_nothing_more_is_asked(bench: Bench, payloads: Path) -> None:
+    path = "/vastai/api/v0/bundles/"
+    bench.server.add(path, file=payloads / "vast_bundles.json")
+    bench.server.add(path, status=429, headers={"Retry-After": "3600"})
+    report = part(bench.run("vastai"), "vastai")
+    assert report.status == RunStatus.OK
+    assert report.verified
+    assert len(bench.server.received) == 2
+    assert report.problems >= 11  # the books that did not come
 
 
 def test_a_database_that_refuses_one_provider_fails_that_one(

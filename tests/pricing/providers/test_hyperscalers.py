@@ -116,6 +116,29 @@ def test_aws_other_rows_of_an_instance_are_not_its_price(
     assert found.problems == []
 
 
+@pytest.mark.parametrize("size", [1, 7, 64, 1000, 10**6])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_aws_what_is_let_through_gives_the_same_prices_however_it_arrives(
+    read: Any, recorded: Any, size: int, end: str
+) -> None:
+    (request, *_) = providers()["aws"].requests(Keys())
+    assert request.sieve is not None
+    text = recorded("aws", "index.csv").rstrip("\n")
+    reserved = text.splitlines()[-1].replace('"OnDemand"', '"Reserved"')
+    whole = (text + f"\n{reserved}" * 50 + end).encode()
+    passed = b"".join(request.sieve(whole[i : i + size] for i in range(0, len(whole), size)))
+    assert passed.count(reserved.encode()) == (0 if end else 1)  # the last line, whatever it is
+    assert read("aws", {"index": passed.decode()}).offers == read("aws", {"index": whole.decode()}).offers
+
+
+def test_aws_a_file_that_is_cut_off_is_refused_behind_the_sieve_too(read: Any, recorded: Any) -> None:
+    (request, *_) = providers()["aws"].requests(Keys())
+    assert request.sieve is not None
+    cut = recorded("aws", "index.csv").encode()[:-100]
+    with pytest.raises(ParseError, match="the last line is cut off"):
+        read("aws", {"index": b"".join(request.sieve([cut])).decode()})
+
+
 def test_aws_row_at_zero_is_a_problem(read: Any, aws_file: Any) -> None:
     found = read(
         "aws", {"index": aws_file(**{"Instance Type": "p4de.24xlarge", "PricePerUnit": "0.0000000000"})}
