@@ -13,7 +13,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-PARTS = ("plan", "size", "grid", "dashboard", "scale", "crash")
+PARTS = ("plan", "size", "grid", "dashboard", "scale", "refresh", "crash")
 RUNS = 7
 
 

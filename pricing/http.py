@@ -50,6 +50,8 @@ FIRST_PAUSE_S = 1.0  # doubled with every try, times 0.5 to 1.5
 MAX_RETRY_AFTER_S = 30.0
 # A price page moves once at most, over one more address for the language. Source: own choice.
 MAX_REDIRECTS = 3
+# A new connection costs more than reading so much. Source: own choice.
+DRAINED_BYTES = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
 
@@ -194,6 +196,8 @@ class Client:
             with line.watched(deadline - self._clock()) as watch, self._wrapped(request, provider, watch):
                 message = self._message(line, method, target, {**headers, **conditions}, body)
                 with line.stream(message) as response:
+                    if response.status_code != 200:
+                        _drain(response)
                     if response.status_code == 304 and kept is not None and conditions:
                         return self._unchanged(kept, request, provider)
                     if response.status_code not in _REDIRECTS:
@@ -507,6 +511,14 @@ class _Watch:
     def cut(self) -> None:
         self.has_cut = True
         self._cut()
+
+
+def _drain(response: httpx.Response) -> None:
+    """Read a short body that is of no use, so that the connection can be used again."""
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) <= DRAINED_BYTES:
+        for _ in response.iter_raw():
+            pass
 
 
 def _describe(error: Exception) -> str:

@@ -19,6 +19,8 @@ DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psyco
 MIN_RETENTION_DAYS = 180
 # Longer headers are cut or refused. Source: own choice.
 MAX_CONTACT = 200
+# A shorter part of a key is no secret, and blacking it out would spoil every text. Source: own choice.
+MIN_SECRET = 6
 FLAGS = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
@@ -69,7 +71,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """Every text that must not be shown: keys, and both parts of those that have two."""
         keys = [key.secret for key in self.keys.values() if key.secret]
-        return tuple(dict.fromkeys(part for key in keys for part in (key, *key.split(":", 1)) if part))
+        parts = [part for key in keys for part in key.split(":", 1) if len(part) >= MIN_SECRET]
+        return tuple(dict.fromkeys((*keys, *parts)))
 
     def base_url_of(self, provider: str) -> str | None:
         """Return the mirror or proxy that stands in for a provider's own address."""

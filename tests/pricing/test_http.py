@@ -280,6 +280,21 @@ def test_any_other_status_is_an_error(server: LoopbackServer, client: Client, st
     assert len(server.received) == 1
 
 
+def test_an_answer_without_use_does_not_cost_the_connection(server: LoopbackServer, client: Client) -> None:
+    ports = []
+
+    def refuse(handler: Handler) -> None:
+        ports.append(handler.client_address[1])
+        handler.reply(404, b"not here")
+
+    server.add("/acme/v1/list", answer=refuse)
+    for _ in range(3):
+        with pytest.raises(FetchError):
+            client.fetch(LIST, ACME)
+    assert len(ports) == 3
+    assert len(set(ports)) == 1
+
+
 @pytest.mark.parametrize(("is_safe", "tries"), [(False, 1), (True, 3)])
 def test_a_post_is_repeated_only_where_it_is_declared_safe(
     server: LoopbackServer, client: Client, is_safe: bool, tries: int

@@ -100,8 +100,10 @@ def test_a_contact_that_fits_no_header_is_refused(contact: str) -> None:
 
 
 def test_both_halves_of_a_key_are_secrets() -> None:
-    settings = Settings.from_environ({"BREAKEVEN_VERDA_API_KEY": "id:secret", "BREAKEVEN_GCP_API_KEY": "abc"})
-    assert set(settings.secrets) == {"id:secret", "id", "secret", "abc"}
+    keys = {"BREAKEVEN_VERDA_API_KEY": "client-7:secret", "BREAKEVEN_GCP_API_KEY": "abc"}
+    assert set(Settings.from_environ(keys).secrets) == {"client-7:secret", "client-7", "secret", "abc"}
+    short = Settings.from_environ({"BREAKEVEN_VERDA_API_KEY": "a:secret"})
+    assert set(short.secrets) == {"a:secret", "secret"}  # every "a" would be blacked out
 
 
 def test_the_cache_is_in_the_users_folder_unless_another_is_named() -> None:
