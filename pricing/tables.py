@@ -106,12 +106,11 @@ class Price(SQLModel, table=True):
     __tablename__ = "price"
     __table_args__ = (
         Index(None, "series_id", "first_seen_at"),
-        # The current market is read from this index alone: with 284,000 prices it halves the time.
+        # All that a plan compares of the current market: with 284,000 prices that halves the time.
         Index(
             "ix_price_open",
-            "series_id",
-            "verdict",
-            "usd_per_hour",
+            *("series_id", "verdict", "usd_per_hour", "last_seen_at", "available", "usd_per_month_cap"),
+            *("origin", "id"),
             sqlite_where=IS_OPEN,
             postgresql_where=IS_OPEN,
         ),
