@@ -10,8 +10,11 @@ from pricing.stored import ProviderStatus
 
 # A daily run that is half a day late has been missed. [h]
 MAX_AGE_HOURS = 36.0
-# A scheduler whose planned time passed this long ago is not running any more.
+# A scheduler whose planned time passed this long ago is not running any more; a run that began no longer than
+# this before that time was another's for the same night.
 OVERDUE = timedelta(hours=1)
+# A run that another machine began this short a time before is not made again; clocks and jitter differ.
+RECENT = timedelta(hours=12)
 # A source that fails this often in a row wants a person.
 FAILURES_IN_A_ROW = 3
 
@@ -91,14 +94,21 @@ def health(
             )
     if last_run is not None and last_run != last_good_run and last_run["exit_code"] == 3:
         problems.append(f"the last run of {last_run['started_at']} brought nothing: every source failed")
-    planned = sorted(str(one["next_run_at"]) for one in schedules if one.get("next_run_at"))
+    planned: list[str] = []
+    warnings: list[str] = []
     for one in schedules:
-        if one.get("next_run_at") and now - datetime.fromisoformat(str(one["next_run_at"])) > OVERDUE:
-            problems.append(
-                f"the scheduler on {one['host']} planned a run for {one['next_run_at']} and made none; is it "
-                "running?"
-            )
-    warnings = [
+        if not one.get("next_run_at"):
+            continue
+        at = datetime.fromisoformat(str(one["next_run_at"]))
+        if now - at <= OVERDUE:
+            planned.append(str(one["next_run_at"]))
+            continue
+        text = f"the scheduler on {one['host']} planned a run for {one['next_run_at']} and made none"
+        if last_run is not None and datetime.fromisoformat(str(last_run["started_at"])) > at - OVERDUE:
+            warnings.append(f"{text}: another one did; is it running?")
+        else:
+            problems.append(f"{text}; is it running?")
+    warnings += [
         f"{status.provider} failed {status.failures_since_success} times in a row: {status.last_run_reason}"
         for status in statuses
         if status.failures_since_success >= FAILURES_IN_A_ROW and status.last_run_status is RunStatus.FAILED
@@ -110,7 +120,7 @@ def health(
         last_good_run=last_good_run,
         last_run=last_run,
         age_hours=age_hours,
-        next_run_at=planned[0] if planned else None,
+        next_run_at=min(planned, default=None),
         schedules=schedules,
         counts={name: sum(getattr(status, name) for status in statuses) for name in names},
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from pricing.intervals import Row, plain
 from pricing.memory import Origin
@@ -84,6 +84,11 @@ def set_value(connection: Connection, name: str, value: str) -> None:
     """Keep a named value about the database itself."""
     if not connection.execute(update(VALUE).where(VALUE.c.name == name).values(value=value)).rowcount:
         connection.execute(insert(VALUE).values(name=name, value=value))
+
+
+def drop_value(connection: Connection, name: str) -> None:
+    """Forget a named value."""
+    connection.execute(delete(VALUE).where(VALUE.c.name == name))
 
 
 def bump_revision(connection: Connection) -> None:

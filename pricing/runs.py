@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 LAST_RUN = "last_run"
 # The same of the last one in which a source answered.
 LAST_GOOD_RUN = "last_good_run"
-# Names under which the store keeps what each scheduler means to do; the machine's name follows.
+# Names under which the store keeps what each scheduler means to do; its machine and process follow.
 SCHEDULES = "schedule:"
 
 

@@ -4,7 +4,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from types import FrameType
@@ -17,19 +18,25 @@ from apscheduler.events import (
     EVENT_JOB_MISSED,
     EVENT_SCHEDULER_STARTED,
 )
-from apscheduler.schedulers.blocking import BlockingScheduler
+from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 
-from pricing.errors import StoreError
+from pricing.errors import RunInProgress, StoreError
+from pricing.health import RECENT
 from pricing.runs import LAST_GOOD_RUN, SCHEDULES
 from pricing.store import Store
 
 JOB = "refresh"
 INTERVAL = timedelta(days=1)
-# A run that another machine finished this short a time ago is not done again; clocks and jitter differ.
-RECENT = timedelta(hours=12)
 # A machine that sleeps through the hour runs when it wakes; the default of a second would skip the night.
 MISFIRE_GRACE_S = 6 * 3600
+# Where a run brought nothing, or another process was at it, a look is taken so much later, and twice that
+# after each: the network may be back, or the other one gone. Then the next night is the next chance.
+AGAIN = timedelta(hours=1)
+LOOKS = 3
+LOOK_AGAIN = "look again"
+# A scheduler that never came back after its planned time is forgotten.
+FORGET_AFTER = timedelta(days=7)
 # A signal to end lets a running refresh finish this long; Docker kills after 10 s. [s]
 STOP_GRACE_S = 8.0
 
@@ -70,12 +77,15 @@ def is_due(last: datetime | None, now: datetime, interval: timedelta = INTERVAL)
 
 class Nightly:
     """
-    A scheduler in the calling thread, which runs one job a day in another until it is told to end.
+    A scheduler that runs one job a day in a thread, while the calling one waits to be told to end.
+
+    The calling thread waits for a bell that the system rings at every signal, whichever thread it reaches and
+    whatever is being done: one that comes while the schedule begins is not lost, and a handler takes no lock.
 
     Args:
         store: Of the database; what is planned is noted in it.
         timetable: When.
-        job: Does the work; it reports and handles its own errors.
+        job: Does the work; it reports and handles its own errors, but raises RunInProgress.
         clock: The present.
         told: Is told what goes wrong with the schedule itself.
     """
@@ -93,9 +103,13 @@ class Nightly:
         self._job = job
         self._clock = clock
         self._told = told
+        self._name = f"{SCHEDULES}{socket.gethostname()}:{os.getpid()}"
+        self._looks = 0
         self._idle = threading.Event()
         self._idle.set()
-        self._scheduler = BlockingScheduler(
+        self._is_told_to_end = False
+        self._bell: socket.socket | None = None
+        self._scheduler = BackgroundScheduler(
             timezone="UTC",
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
         )
@@ -120,36 +134,59 @@ class Nightly:
         One that does not finish in time is abandoned by the caller ending the process: what a provider
         brought is stored as a whole or not at all, and the lock ends with the process.
         """
-        before = {
-            number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
-        }
-        try:
-            self._scheduler.start()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        door, self._bell = socket.socketpair()
+        with door, self._bell as bell:
+            bell.setblocking(False)
+            with _signals(self._on_signal, bell):
+                self._scheduler.start()
+                while not self._is_told_to_end:
+                    door.recv(1)  # whatever it is that rings
+        self._scheduler.shutdown(wait=False)
         is_done = self._idle.wait(grace_s)
         self._forget_plan()
         return is_done
 
     def stop(self) -> None:
-        """End the schedule; `serve` returns."""
-        if self._scheduler.running:
-            self._scheduler.shutdown(wait=False)
+        """End the schedule from another thread; `serve` returns."""
+        self._is_told_to_end = True
+        if self._bell is not None:
+            with suppress(OSError):  # it has ended meanwhile
+                self._bell.send(b"!")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        # Between any two steps of the main thread, so nothing here may wait for a lock that it holds.
         del number, frame
-        self.stop()
+        self._is_told_to_end = True
 
     def _run(self) -> None:
         self._idle.clear()
         try:
-            last, now = last_good_run(self._store), self._clock()
-            if last is None or now - last >= RECENT:
-                self._job()
+            if not self._is_done():
+                try:
+                    self._job()
+                except RunInProgress as error:
+                    self._told(str(error))
+            if self._is_done():
+                self._looks = 0
+            else:
+                self._look_again()
             self._note_plan()
         finally:
             self._idle.set()
+
+    def _is_done(self) -> bool:
+        """Whether a run of this night has brought something, here or elsewhere."""
+        last = last_good_run(self._store)
+        return last is not None and self._clock() - last < RECENT
+
+    def _look_again(self) -> None:
+        if not self._scheduler.running or self._looks >= LOOKS:  # told to end, or looked often enough
+            self._looks = 0
+            return
+        at = datetime.now(UTC) + AGAIN * 2**self._looks  # by the scheduler's own clock
+        self._looks += 1
+        self._scheduler.add_job(self._run, "date", run_date=at, id=LOOK_AGAIN, replace_existing=True)
+        self._told(f"no run has brought prices yet; looking again at {at:%H:%M} UTC")
 
     def _note_plan(self, event: Any = None) -> None:
         del event
@@ -164,13 +201,23 @@ class Nightly:
             "next_run_at": None if planned is None else f"{planned:%Y-%m-%dT%H:%M:%SZ}",
         }
         try:
-            self._store.note(SCHEDULES + socket.gethostname(), plan)
+            self._store.note(self._name, plan)
+            for name, other in self._store.all_noted(SCHEDULES).items():
+                if name != self._name and self._is_gone(other):
+                    self._store.note(name, None)
         except StoreError as error:
             self._told(f"the next run could not be noted: {error}")
 
+    def _is_gone(self, plan: Mapping[str, Any]) -> bool:
+        """Whether a scheduler that noted its plan is not there any more."""
+        planned = plan.get("next_run_at")
+        if planned is not None and self._clock() - datetime.fromisoformat(planned) > FORGET_AFTER:
+            return True
+        return plan.get("host") == socket.gethostname() and not _is_running(int(plan["pid"]))
+
     def _forget_plan(self) -> None:
         try:
-            self._store.note(SCHEDULES + socket.gethostname(), None)
+            self._store.note(self._name, None)
         except StoreError as error:
             self._told(f"the end of the schedule could not be noted: {error}")
 
@@ -181,3 +228,29 @@ class Nightly:
             self._told("the last run is still under way, so this one was left out")
         else:
             self._told(f"the run failed: {type(event.exception).__name__}: {event.exception}")
+
+
+@contextmanager
+def _signals(handler: Callable[[int, FrameType | None], None], bell: socket.socket) -> Iterator[None]:
+    """Let SIGTERM and SIGINT call a handler, and every signal ring a bell, within the block."""
+    before = {number: signal.signal(number, handler) for number in (signal.SIGTERM, signal.SIGINT)}
+    rung_before = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(rung_before)
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process of this machine has this number."""
+    if os.name != "posix":  # there a signal of 0 would end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

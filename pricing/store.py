@@ -298,11 +298,14 @@ class Store:
             return exchange.keep(connection, brought, now)
 
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
-        """Keep something about the work of this database under a name; readers' copies stay good."""
-        from pricing.rows import set_value
+        """Keep something about the work of this database under a name, or forget it; no reader is told."""
+        from pricing.rows import drop_value, set_value
 
         with self._writing() as connection:
-            set_value(connection, name, json.dumps(value))
+            if value is None:
+                drop_value(connection, name)
+            else:
+                set_value(connection, name, json.dumps(value))
 
     def noted(self, name: str) -> Mapping[str, Any] | None:
         """Return what was kept under a name."""

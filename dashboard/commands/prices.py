@@ -186,6 +186,7 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     with open_store(context) as store:
         statuses = store.statuses(context.clock())
         schedules = list(store.all_noted(SCHEDULES).values())
+        rates = store.exchange_rates()["EUR"]
         state = health(
             statuses, store.noted(LAST_GOOD_RUN), store.noted(LAST_RUN), schedules, context.clock(), max_age
         )
@@ -206,6 +207,7 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
         "bundled of",
         "quarantined",
         "rejected",
+        "failed in a row",
         "last run",
     )
     rows = [
@@ -219,6 +221,7 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
             None if status.snapshot_as_of is None else f"{status.snapshot_as_of:%Y-%m-%d}",
             status.quarantined,
             status.rejected,
+            status.failures_since_success or None,
             _last_run(status.last_run_status, status.last_run_reason),
         )
         for status in statuses
@@ -227,10 +230,13 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
         document={
             "schema": "breakeven.status/1",
             "providers": [status.to_document() for status in statuses],
+            "exchange_rates": {"as_of": rates.as_of, "source": rates.source},
             "health": state.to_document(),
         },
         text=lambda: tables.paragraphs(
-            tables.table(headers, rows, left=(0, 1, 6, 9)), state.line, tables.bullets(state.warnings)
+            tables.table(headers, rows, left=(0, 1, 6, 10)),
+            f"{state.line}\nrates of exchange of {rates.as_of} ({rates.source})",
+            tables.bullets(state.warnings),
         ),
     )
 

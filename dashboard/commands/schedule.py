@@ -83,11 +83,13 @@ def _once(store: "Store", settings: "Settings", context: Context) -> Output:
 
 
 def _night(store: "Store", settings: "Settings", context: Context) -> Output | None:
-    """Make the run of one night; what goes wrong is told, and the next night is another chance."""
-    from pricing.errors import PricingError
+    """Make the run of one night; what goes wrong is told, and the schedule looks again."""
+    from pricing.errors import PricingError, RunInProgress
 
     try:
         return _shown(_refresh(store, settings, context))
+    except RunInProgress:
+        raise
     except PricingError as error:
         context.tell(str(error))
         return None

@@ -66,6 +66,19 @@ def test_a_scheduler_that_let_its_time_pass_is_not(planned: str, healthy: bool) 
     assert healthy or "the scheduler on a planned a run for 2026-11-30T10:59:00Z" in state.line
 
 
+def test_one_of_two_schedulers_may_be_gone_while_the_other_makes_the_runs() -> None:
+    """As a container that was replaced: its plan stays behind, and the prices are kept up."""
+    gone = {"host": "old", "next_run_at": "2026-11-30T03:04:00Z"}
+    here = {"host": "new", "next_run_at": "2026-12-01T03:01:00Z"}
+    state = judged(9, schedules=[gone, here])  # a run at 03:00
+    assert state.is_healthy
+    assert state.next_run_at == "2026-12-01T03:01:00Z"
+    (warning,) = state.warnings
+    assert warning.startswith("the scheduler on old planned a run for 2026-11-30T03:04:00Z and made none")
+    assert warning.endswith(": another one did; is it running?")
+    assert not judged(20, schedules=[gone, here]).is_healthy  # no run since the evening before
+
+
 def test_a_source_that_fails_night_after_night_is_a_warning() -> None:
     failing = status(failures_since_success=3, last_run_status=RunStatus.FAILED, last_run_reason="HTTP 403")
     state = judged(statuses=[failing])

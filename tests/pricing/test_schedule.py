@@ -1,5 +1,10 @@
 """The nightly refresh: when it is due, what is planned, how it ends. No test waits for a clock."""
 
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time, timedelta
@@ -8,10 +13,16 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from apscheduler.events import EVENT_JOB_ERROR, EVENT_SCHEDULER_STARTED
+from apscheduler.events import (
+    EVENT_JOB_ADDED,
+    EVENT_JOB_ERROR,
+    EVENT_JOB_EXECUTED,
+    EVENT_SCHEDULER_STARTED,
+)
 
 from pricing import runs
-from pricing.schedule import Nightly, Timetable, is_due, last_good_run
+from pricing.errors import RunInProgress
+from pricing.schedule import LOOK_AGAIN, Nightly, Timetable, is_due, last_good_run
 from pricing.store import Store
 
 BERLIN = Timetable(at=time(3), zone=ZoneInfo("Europe/Berlin"), jitter_s=0)
@@ -108,6 +119,76 @@ def test_what_another_machine_has_just_done_is_not_done_again(store: Store) -> N
     assert ran == [1]
 
 
+def test_another_run_under_way_is_looked_at_again(store: Store) -> None:
+    def busy() -> None:
+        raise RunInProgress("another refresh is running")
+
+    served = Served(store, busy)
+    tried = threading.Event()
+    served.on(EVENT_JOB_EXECUTED, lambda event: tried.set())
+    looks: list[datetime] = []
+    served.on(
+        EVENT_JOB_ADDED,
+        lambda event: looks.append(_next_look(served)) if event.job_id == LOOK_AGAIN else None,
+    )
+    assert served.until(tried)
+    assert served.told[0] == "another refresh is running"
+    assert served.told[1].startswith("no run has brought prices yet; looking again at ")
+    (look,) = looks
+    assert timedelta(minutes=59) < look - datetime.now(UTC) <= timedelta(hours=1)
+
+
+def _next_look(served: "Served") -> datetime:
+    found: datetime = served.nightly._scheduler.get_job(LOOK_AGAIN).trigger.run_date
+    return found
+
+
+def test_it_looks_again_later_and_later_and_then_waits_for_the_night(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    nightly = Nightly(store, BERLIN, lambda: None, lambda: NOON, told.append)
+    added: list[timedelta] = []
+
+    def add_job(function: object, trigger: str, run_date: datetime, **more: object) -> None:
+        assert (trigger, more["id"]) == ("date", LOOK_AGAIN)
+        added.append(run_date - datetime.now(UTC))
+
+    monkeypatch.setattr(type(nightly._scheduler), "running", property(lambda scheduler: True))
+    monkeypatch.setattr(nightly._scheduler, "add_job", add_job)
+    for _ in range(5):  # a run in which every source failed notes no good one
+        nightly._run()
+    hours = [round(after / timedelta(hours=1)) for after in added]
+    assert hours == [1, 2, 4, 1]  # the fourth waits for the night; the fifth is of that night
+    good_run(store, NOON)
+    nightly._run()
+    assert len(added) == 4
+
+
+def test_the_plans_of_schedulers_that_are_gone_are_forgotten(store: Store) -> None:
+    plan = {"host": socket.gethostname(), "pid": os.getpid(), "next_run_at": "2026-12-01T03:00:00Z"}
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    store.note(f"{runs.SCHEDULES}dead", plan | {"pid": gone.pid})
+    store.note(f"{runs.SCHEDULES}other machine", plan | {"host": "elsewhere", "pid": 1})
+    store.note(
+        f"{runs.SCHEDULES}long ago", plan | {"host": "elsewhere", "next_run_at": "2026-11-20T03:00:00Z"}
+    )
+    good_run(store, NOON - timedelta(hours=1))
+    served = Served(store, lambda: None)
+    noted: list[str] = []
+    looked = threading.Event()
+
+    def look(event: object) -> None:
+        noted.extend(store.all_noted(runs.SCHEDULES))
+        looked.set()
+
+    served.on(EVENT_SCHEDULER_STARTED, look)
+    served.until(looked)
+    own = f"{runs.SCHEDULES}{socket.gethostname()}:{os.getpid()}"
+    assert sorted(noted) == sorted([own, f"{runs.SCHEDULES}other machine"])
+
+
 def test_the_plan_is_noted_while_the_schedule_runs(store: Store) -> None:
     good_run(store, NOON - timedelta(hours=10))
     noted: list[dict[str, Any]] = []
@@ -137,6 +218,24 @@ def test_a_run_that_hangs_is_abandoned_when_told_to_end(store: Store) -> None:
         assert served.until(begun, grace_s=0.05) is False
     finally:
         let_go.set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_the_schedule_begins_is_not_lost(store: Store, number: int) -> None:
+    good_run(store, NOON - timedelta(hours=10))
+    served = Served(store, lambda: None)
+    served.on(EVENT_SCHEDULER_STARTED, lambda event: os.kill(os.getpid(), number))
+    before = signal.getsignal(number)
+    assert served.nightly.serve()
+    assert signal.getsignal(number) is before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_told_to_end_before_it_begins_it_ends_at_once(store: Store) -> None:
+    served = Served(store, lambda: None)
+    served.nightly.stop()
+    served.nightly.serve()
+    assert store.all_noted(runs.SCHEDULES) == {}
 
 
 def test_a_fault_of_the_job_is_told_and_the_schedule_goes_on(store: Store) -> None:
