@@ -87,7 +87,7 @@ def refresh(
     now: datetime,
     progress: Callable[[ProviderReport], None] = lambda report: None,
     *,
-    fx: Rates | Callable[[], Rates] | None = None,
+    fx: Rates | Callable[[Provider], Rates] | None = None,
     reader: Reader | None = None,
     limit_s: float = ASKING_LIMIT_S,
 ) -> RunReport:
@@ -104,8 +104,8 @@ def refresh(
         client: Sends the requests.
         now: The time that the prices are seen.
         progress: Is told of each provider as it is done.
-        fx: Exchange rates by currency, or what returns them once prices are read; the bundled ones where
-            left out.
+        fx: Exchange rates by currency, or what returns those for a provider once it has answered; the bundled
+            ones where left out.
         reader: Reads the pages; the calling process itself, without a limit, where left out.
         limit_s: After which a provider that hangs is left behind. [s]
 
@@ -114,7 +114,7 @@ def refresh(
         StoreError: if the database cannot be read at all.
     """
     chosen = [find_provider(name) for name in source_names(names)]
-    rates = fx if callable(fx) else lambda: all_currencies() if fx is None else fx
+    rates = fx if callable(fx) else lambda provider: all_currencies() if fx is None else fx
     market = Market(store.known_prices(), kinds())
     start = time.monotonic()
     reports: dict[str, ProviderReport] = {}
@@ -125,7 +125,8 @@ def refresh(
         progress(report)
 
     def ask_one(provider: Provider) -> Answer:
-        return ask(provider, client, reader or Here(), settings.key_of(provider.name), now, rates)
+        keys = settings.key_of(provider.name)
+        return ask(provider, client, reader or Here(), keys, now, lambda: rates(provider))
 
     asked = []
     for provider in chosen:
@@ -134,7 +135,7 @@ def refresh(
         else:
             asked.append(provider)
     for provider, answer in ask_all(asked, ask_one, now, limit_s):
-        done(_settle(provider, answer, store, rates(), market))
+        done(_settle(provider, answer, store, rates(provider), market))
     ordered = tuple(reports[provider.name] for provider in chosen)
     finished = now + timedelta(seconds=time.monotonic() - start)
     return RunReport(started_at=now, finished_at=finished, providers=ordered)

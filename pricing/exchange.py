@@ -1,19 +1,24 @@
 """Rates of exchange: fetched once a run, kept by day, and the bundled ones where nothing newer is known."""
 
 import threading
+import time
 from datetime import date, datetime
 from decimal import Decimal
 
 from sqlalchemy import Connection, insert, select
 
 from pricing.currencies import Rates, merged
-from pricing.ecb import BANK, SOURCE, DayRates, read_rates
+from pricing.ecb import BANK, DEADLINE_S, SOURCE, DayRates, read_rates
 from pricing.errors import PricingError
 from pricing.gather import Fetcher
+from pricing.provider import Provider
 from pricing.reports import ExchangeReport
 from pricing.rows import RATE, bump_revision
 
 __all__ = ["Exchange", "keep"]
+
+# The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
+LIMIT_S = 2 * DEADLINE_S
 
 
 class Exchange:
@@ -31,12 +36,17 @@ class Exchange:
         self._now = now
         self._brought: DayRates | None = None
         self._reason: str | None = "the bank has not answered"
+        self._until = time.monotonic() + LIMIT_S
         self._thread = threading.Thread(target=self._ask, args=(client,), name="exchange", daemon=True)
         self._thread.start()
 
+    def rates_for(self, provider: Provider) -> Rates:
+        """Return the rates for a provider: only one whose prices need them waits for the bank."""
+        return self.rates() if provider.currencies else self._known
+
     def rates(self) -> Rates:
         """Return the rates to convert with, once the bank has answered or its time is over."""
-        self._thread.join(BANK.request().deadline_s * 2)
+        self._thread.join(max(0.0, self._until - time.monotonic()))
         if self._brought is None:
             return self._known
         day = self._brought

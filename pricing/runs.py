@@ -97,7 +97,7 @@ def _refreshed(
         if names and not any(find_provider(name).currencies for name in names):
             return refresh(names, store, settings, client, now, progress, fx=known, reader=readers)
         exchange = Exchange(known, client, now)
-        report = refresh(names, store, settings, client, now, progress, fx=exchange.rates, reader=readers)
+        report = refresh(names, store, settings, client, now, progress, fx=exchange.rates_for, reader=readers)
     if exchange.brought is not None:
         store.keep_exchange_rates(exchange.brought, now)
     return replace(report, exchange=exchange.report())

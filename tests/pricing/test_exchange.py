@@ -1,5 +1,6 @@
 """Rates of exchange: read strictly, kept by day, used with their day, and the bundled ones without them."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -13,9 +14,11 @@ from planner.money import Money
 from pricing import runs
 from pricing.ecb import BANK, DayRates, read_rates
 from pricing.errors import ParseError
+from pricing.exchange import Exchange
 from pricing.http import Client
 from pricing.memory import RunStatus
-from pricing.provider import Page
+from pricing.provider import Page, Request, Site
+from pricing.registry import providers
 from pricing.reports import RunReport
 from pricing.settings import Settings
 from pricing.store import Store
@@ -283,6 +286,27 @@ def test_a_run_in_dollars_does_not_ask_the_bank(
     assert report.exchange is None
     assert report.to_document()["exchange_rates"] is None
     assert not [one for one in server.received if one.path == PATH]
+
+
+def test_a_bank_that_hangs_holds_up_nobody_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+
+    class Hanging:
+        def fetch(self, request: Request, provider: Site) -> Page:
+            let_go.wait(60)
+            return Page(key="rates", url="")
+
+        def settle(self, provider: Site, *, is_read: bool) -> None:
+            pass
+
+    monkeypatch.setattr("pricing.exchange.LIMIT_S", 0.2)
+    exchange = Exchange(all_currencies(), Hanging(), NOW)
+    assert exchange.rates_for(providers()["vultr"]) == all_currencies()  # in dollars: does not wait at all
+    assert exchange.rates_for(providers()["scaleway"]) == all_currencies()
+    assert exchange.report().line == (
+        "no new rates of exchange (the bank has not answered); those of 2026-10-30 were used"
+    )
+    let_go.set()
 
 
 # -- what a person sees -------------------------------------------------------------------------------
