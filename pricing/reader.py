@@ -6,6 +6,7 @@ there could not be ended. So each page set goes through a pipe to a worker, whic
 """
 
 import contextlib
+import io
 import os
 import pickle
 import queue
@@ -37,6 +38,14 @@ MEMORY_BYTES = 2**30
 # A worker whose caller is gone ends itself this long after its limit. [s]
 _GRACE_S = 10
 _LENGTH_BYTES = 8
+# What an answer consists of.
+_ANSWERS: Mapping[str, frozenset[str]] = {
+    "pricing.gather": frozenset({"Gathered"}),
+    "pricing.offer": frozenset({"Offer", "Problem", "Verdict"}),
+    "planner.rates": frozenset({"Billing", "Tier"}),
+    "decimal": frozenset({"Decimal"}),
+    "datetime": frozenset({"datetime", "timedelta", "timezone"}),
+}
 _CODE = """import sys
 if {root!r} not in sys.path:
     sys.path.insert(0, {root!r})
@@ -165,9 +174,13 @@ class _Worker:
         timer.start()
         try:
             _send(self._process.stdin, job)
-            kind, content = pickle.loads(_receive(self._process.stdout))
+            kind, content = _Records(io.BytesIO(_receive(self._process.stdout))).load()
         except (OSError, EOFError) as error:
             raise ReadingFailed(self._why(limit_s)) from error
+        except pickle.UnpicklingError as error:
+            self._process.kill()
+            self._process.wait()
+            raise ReadingFailed(f"a fault in its module: {error}") from error
         finally:
             timer.cancel()
         return kind, content
@@ -194,6 +207,20 @@ class _Worker:
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return f"a fault in its module: {lines[-1] if lines else f'reading ended with status {status}'}"
+
+
+class _Records(pickle.Unpickler):
+    """
+    Takes nothing but the records of an answer.
+
+    Whoever a page has taken over its reader must not reach the process that holds the keys.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class that an answer may hold."""
+        if name not in _ANSWERS.get(module, ()):
+            raise pickle.UnpicklingError(f"it answered with {module}.{name}")
+        return super().find_class(module, name)
 
 
 def serve() -> None:

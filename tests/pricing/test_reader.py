@@ -29,6 +29,7 @@ from tests.pricing.unruly import (
     Printing,
     Raising,
     Refusing,
+    TakenOver,
 )
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -98,6 +99,14 @@ def test_a_page_that_is_not_understood_is_a_parse_error(readers: Readers) -> Non
 
 def test_what_a_module_prints_is_no_answer(readers: Readers) -> None:
     assert read(readers, Printing())[1] == Decimal("2.69")
+
+
+def test_an_answer_is_offers_and_nothing_else() -> None:
+    with Readers(workers=1) as readers:
+        read(readers, TakenOver())  # from now on its process answers with a call of the system
+        with pytest.raises(PricingError, match=r"^a fault in its module: it answered with posix\.system$"):
+            read(readers, Calm())
+        assert read(readers, Calm())[1] == Decimal("2.69")  # another process
 
 
 def test_no_key_is_where_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,23 @@ class Printing(Calm):
         return super().parse(pages)
 
 
+class _Order:
+    """Becomes a call where it is taken out of its packing."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (os.system, ("true",))
+
+
+class TakenOver(Calm):
+    """Its process answers with an order instead of offers."""
+
+    def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
+        from pricing import reader
+
+        reader.read = lambda *_, **__: _Order()  # type: ignore[attr-defined]
+        return super().parse(pages)
+
+
 class Curious(Calm):
     """Looks for keys."""
 
