@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import tables
+from dashboard.ownresults import kept_results
 from dashboard.state import DEFAULT_GPU, permalink
 from planner.assumptions import all_assumptions
 from planner.compare import Plan
@@ -32,6 +33,7 @@ from planner.purchases import PricePoint
 from planner.quants import find_quant
 from planner.rates import PriceStatus, Rate
 from planner.recommend import Choice
+from planner.results import Result
 from planner.scenario import Scenario
 from planner.sizing import Sizing, Speed, size
 from planner.units import GB
@@ -82,6 +84,11 @@ def settings() -> Settings:
     return Settings.from_environ(os.environ)
 
 
+def own_results() -> tuple[Result, ...]:
+    """Return what `breakeven calibrate` has taken in."""
+    return kept_results(os.environ)
+
+
 def store() -> Store:
     """Return the store of this process; a new database gets the bundled prices."""
     return _open_store(settings().database_url)
@@ -94,12 +101,20 @@ def _open_store(url: str) -> Store:
 
 def plan(scenario: Scenario) -> Plan:
     """Return every way to serve it, priced and ranked; computed once for each question and set of prices."""
-    opened = store()
-    return _plan(permalink(scenario), opened.label, opened.revision(), scenario, opened)
+    opened, own = store(), own_results()
+    return _plan(permalink(scenario), opened.label, opened.revision(), hash(own), scenario, opened, own)
 
 
 @st.cache_resource(max_entries=128, ttl=KEEP_SECONDS, show_spinner=False)
-def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store: Store) -> Plan:
+def _plan(
+    question: str,
+    label: str,
+    revision: int,
+    own: int,
+    _scenario: Scenario,
+    _store: Store,
+    _own_results: tuple[Result, ...],
+) -> Plan:
     asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
     prices = _prices(*asked, bool(_scenario.region), label, revision, _store)
     currencies = None if _scenario.currency == "USD" else _store.exchange_rates(_scenario.as_of)
@@ -109,6 +124,7 @@ def _plan(question: str, label: str, revision: int, _scenario: Scenario, _store:
         left_out=prices.left_out,
         quotes=prices.quotes,
         currencies=currencies,
+        own_results=_own_results,
     )
 
 
@@ -379,8 +395,9 @@ def side_by_side(explained: Sequence[Explanation]) -> list[dict[str, Any]]:
 
 
 def workload(scenario: Scenario) -> Workload:
-    """Return what is asked of one replica."""
-    return scenario.workload(find_model(scenario.model).model, find_quant(scenario.quant))
+    """Return what is asked of one replica, and what was measured by the user."""
+    work = scenario.workload(find_model(scenario.model).model, find_quant(scenario.quant))
+    return replace(work, own_results=own_results())
 
 
 def machine(scenario: Scenario) -> Machine:

@@ -25,6 +25,7 @@ from planner.rates import Rate
 from planner.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
 from planner.remarks import remarks
 from planner.renting import Market, read_market, rent_options
+from planner.results import Result
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.shop import Shop, read_shop
@@ -172,6 +173,7 @@ def plan(
     left_out: Iterable[Excluded] = (),
     quotes: Sequence[PricePoint] = (),
     currencies: Mapping[str, FxRate] | None = None,
+    own_results: tuple[Result, ...] = (),
 ) -> Plan:
     """
     Return every way to serve a model, priced and ranked.
@@ -184,6 +186,7 @@ def plan(
         left_out: What the caller has left out of the rates already: slices, ambiguous names, quarantine.
         quotes: Own quotes for hardware; they go before the prices of the catalogue.
         currencies: Exchange rates for the currency that is shown; the bundled ones where None.
+        own_results: Measurements of the user's own; they correct the estimates.
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
@@ -199,7 +202,8 @@ def plan(
     gpu, own = _device(scenario.gpu, naming), _owned(scenario.own, naming)
     measured = measurement or measurement_of(scenario)
     tariff, tariff_notes = _tariff(scenario)
-    fleet = Fleet(workload=scenario.workload(model, quant), demand=demand, gpus=gpus, measurement=measured)
+    work = replace(scenario.workload(model, quant), own_results=own_results)
+    fleet = Fleet(workload=work, demand=demand, gpus=gpus, measurement=measured)
 
     market = read_market(scenario, rates, gpus, gpu, assumptions)
     shop = read_shop(scenario, gpus, gpu, own, assumptions, quotes)

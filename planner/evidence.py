@@ -2,12 +2,13 @@
 
 import re
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, log
 
 from planner.constants import family_of, is_tensor_parallel
+from planner.corrections import shape_key
 from planner.devices import compute_flops
 from planner.gpus import Gpu, all_gpus
 from planner.memory import weights
@@ -15,7 +16,7 @@ from planner.models import Model, all_models
 from planner.quants import QuantFormat, find_quant
 from planner.replay import predictions, trials
 from planner.results import Result, all_results
-from planner.shape import Shape, shape_of
+from planner.shape import shape_of
 from planner.work import weights_read_bytes
 from planner.workload import Engine, Machine, Workload
 
@@ -102,9 +103,14 @@ def figure_of(result: Result) -> float:
 
 @cache
 def all_runs() -> tuple[Run, ...]:
-    """Return every measured configuration of speed whose model, format and device the catalogues know."""
+    """Return every published configuration of speed whose model, format and device the catalogues know."""
+    return runs_of(all_results())
+
+
+def runs_of(results: Iterable[Result]) -> tuple[Run, ...]:
+    """Return measured configurations of speed, each with all its figures."""
     grouped: dict[tuple[object, ...], list[Result]] = {}
-    for result in all_results():
+    for result in results:
         if result.kind != "memory" and result.model and result.quant and result.gpu:
             grouped.setdefault(_run_key(result), []).append(result)
     return tuple(
@@ -115,7 +121,7 @@ def all_runs() -> tuple[Run, ...]:
 
 def nearest(workload: Workload, machine: Machine, limit: int = NEAREST) -> tuple[Neighbour, ...]:
     """
-    Return the measured configurations nearest to one, nearest first.
+    Return the measured configurations nearest to one, nearest first; own ones go before published ones.
 
     Args:
         workload: What is asked for.
@@ -126,7 +132,7 @@ def nearest(workload: Workload, machine: Machine, limit: int = NEAREST) -> tuple
         docs/methodology.md, "Evidence".
     """
     found: list[Neighbour] = []
-    for run in all_runs():
+    for run in (*runs_of(workload.own_results), *all_runs()):
         farthest = found[-1].distance if len(found) == limit else inf
         near = _compared(workload, machine, run, farthest)
         if near is not None:
@@ -135,13 +141,20 @@ def nearest(workload: Workload, machine: Machine, limit: int = NEAREST) -> tuple
     return tuple(found)
 
 
-def of_model(model: Model, gpu: Gpu | None = None) -> tuple[Run, ...]:
-    """Return what was measured of a model, or of one of the same shape, on a device where one is named."""
-    shape = _shape_key(model)
+def of_model(model: Model, gpu: Gpu | None = None, own: Sequence[Result] = ()) -> tuple[Run, ...]:
+    """
+    Return what was measured of a model, or of one of the same shape.
+
+    Args:
+        model: The model.
+        gpu: Only on this device.
+        own: The user's own measurements, which come first.
+    """
+    shape = shape_key(model)
     return tuple(
         run
-        for run in all_runs()
-        if _shape_key(run.workload.model) == shape and (gpu is None or run.machine.gpu == gpu)
+        for run in (*runs_of(own), *all_runs())
+        if shape_key(run.workload.model) == shape and (gpu is None or run.machine.gpu == gpu)
     )
 
 
@@ -286,7 +299,7 @@ def _of_weights(workload: Workload, run: Run) -> Iterable[tuple[float, str | Non
     if first.weights_bytes:
         read_bytes *= first.weights_bytes / _total_bytes(other.model, other.quant)
     yield abs(log(read_bytes / asked_bytes)), None
-    if other.model != workload.model and _shape_key(other.model) != _shape_key(workload.model):
+    if other.model != workload.model and shape_key(other.model) != shape_key(workload.model):
         mixed = shape_of(other.model).is_moe is not shape_of(workload.model).is_moe
         yield MODEL_STEP + EXPERTS_STEP * mixed, f"model {other.model.name}"
     if other.quant != workload.quant or first.is_nearest_quant:
@@ -327,9 +340,3 @@ def _read_bytes(model: Model, quant: QuantFormat, batch: int) -> float:
 @cache
 def _total_bytes(model: Model, quant: QuantFormat) -> float:
     return float(weights(model, quant).total_bytes) - shape_of(model).tower_params * 2.0
-
-
-@cache
-def _shape_key(model: Model) -> Shape:
-    """Return what two models share that differ in training only."""
-    return replace(shape_of(model), tower_params=0.0)

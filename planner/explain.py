@@ -7,7 +7,7 @@ from planner.assumptions import Assumptions
 from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_available_gpu_hour
 from planner.depreciation import Way, schedule
 from planner.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
-from planner.sizing import SpeedSource
+from planner.speeds import SpeedSource
 from planner.units import GIB
 from planner.verdict import price_date_text
 
@@ -92,7 +92,13 @@ def _machine(option: Option) -> Iterator[Figure]:
     speed = point.speed
     measured = speed.source is SpeedSource.MEASURED
     formula, source = "1 / time of a decode step", 'docs/methodology.md, "Speed"'
+    change, corrected = point.sizing.correction, ""
+    if change is not None:
+        formula += " x correction by own measurements"
+        corrected = f"; x {change.decode.factor:.3f} by {change.measurements} of this device and engine"
+        source = 'docs/methodology.md, "Speed" and "Own measurements"'
     if point.sizing.is_speed_given:
+        corrected = ""
         formula = source = "measured" if measured else "estimate of the sizing that was given"
     yield Figure(
         name="decode speed",
@@ -100,7 +106,8 @@ def _machine(option: Option) -> Iterator[Figure]:
         unit="tokens/s",
         formula=formula,
         numbers=f"batch {work.batch}, {work.context_tokens:,} tokens of context, bound by {speed.bound}"
-        + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}"),
+        + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}")
+        + corrected,
         source=source,
         is_estimate=not measured,
     )

@@ -9,7 +9,8 @@ from planner.gpus import Gpu
 from planner.load import Shift, shifts
 from planner.measured import Measurement
 from planner.scenario import Scenario
-from planner.sizing import Sizing, Speed, size, size_machines
+from planner.sizing import Sizing, size, size_machines
+from planner.speeds import Speed
 from planner.units import GIB
 from planner.workload import Machine, Workload
 

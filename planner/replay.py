@@ -21,10 +21,10 @@ from planner.gpus import all_gpus
 from planner.memory import Weights, weights
 from planner.models import Model, all_models
 from planner.quants import QuantFormat, find_quant
+from planner.question import question_of
 from planner.reached import Conditions, Parameters, Place, fitted, reached
 from planner.results import Result
 from planner.shape import shape_of
-from planner.sizing import question_of
 from planner.speed import (
     Hardware,
     Offload,
@@ -214,8 +214,8 @@ def _weights(result: Result, model: Model, quant: QuantFormat) -> Weights:
 
 
 def _cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
-    if result.kv_dtype == "q8_0":
-        return KvDtype.Q8_0
+    if result.kv_dtype in (KvDtype.Q8_0, KvDtype.Q4_0):
+        return KvDtype(result.kv_dtype)
     if result.engine == Engine.TENSORRT_LLM and quant.name in _EIGHT_BIT_CACHES:
         return KvDtype.FP8
     return KvDtype.FP16

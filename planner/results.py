@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -62,6 +63,12 @@ _WHOLE = frozenset(("gpu_count", "tp", "pp", "ep", "dp", "concurrency", "request
 _REAL = frozenset(
     ("input_tokens", "output_tokens", "context_tokens", "weights_bytes", "offload_fraction", "host_gb_per_s")
 )
+
+
+def stated(values: Mapping[str, object]) -> Result:
+    """Return a measurement of which only these fields are known."""
+    nothing: dict[str, object] = {name: None if name in (*_WHOLE, *_REAL) else "" for name in COLUMNS}
+    return Result(**{**nothing, "is_nearest_quant": False, **values})  # type: ignore[arg-type]
 
 
 @cache

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.corrections import case_of, corrections
 from planner.devices import Column, Devices, devices, simple_peak_flops
 from planner.estimate import Question, memory_columns, speed_columns
 from planner.gpus import Gpu, all_gpus
@@ -15,9 +16,10 @@ from planner.memory import Weights, simple_active_params, simple_weights, weight
 from planner.models import Model
 from planner.notes import has_rates
 from planner.quants import QuantFormat
+from planner.question import offloads_experts_first
 from planner.reached import PRECISIONS, blocks_of
+from planner.results import Result
 from planner.shape import shape_of, stacked
-from planner.sizing import offloads_experts_first
 from planner.speed import host_bytes_per_s
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Method
@@ -58,6 +60,7 @@ class Rows:
     input_tokens: Column
     output_tokens: Column
     offload_fraction: Column
+    own_results: tuple[Result, ...] = ()  # the user's measurements, which correct the estimates
 
 
 def size_rows(rows: Rows) -> Mapping[str, Column]:
@@ -74,13 +77,15 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
     runs = np.broadcast_to(memory.fits, (count,)) | (rows.method is Method.SIMPLE)
     runs = runs & _has_rates()[_device_index(rows.gpus)]
     decode = speed.decode_tokens_per_s
-    speeds = {
+    speeds: Mapping[str, Column] = {
         "decode_tokens_per_s": decode,
         "aggregate_tokens_per_s": speed.aggregate_tokens_per_s,
         "prefill_tokens_per_s": speed.prefill_tokens_per_s,
         "ttft_ms": speed.ttft_s * 1e3,
         "tpot_ms": np.where(rows.batch == 1.0, 1e3 / decode, speed.tpot_s * 1e3),
     }
+    if rows.own_results and rows.method is Method.CALIBRATED:
+        speeds = _corrected(rows, speeds)
     sizes = {
         "weights_gib": memory.weights_bytes,
         "kv_cache_gib": memory.kv_cache_bytes,
@@ -93,6 +98,39 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
         **{name: np.broadcast_to(np.asarray(size) / GIB, (count,)) for name, size in sizes.items()},
         "fits": np.broadcast_to(memory.fits, (count,)).astype(np.float64),
         **{name: np.where(runs, column, np.nan) for name, column in speeds.items()},
+    }
+
+
+def _corrected(rows: Rows, speeds: Mapping[str, Column]) -> Mapping[str, Column]:
+    """Return speeds after own measurements, as planner.speeds corrects those of one machine."""
+    measured = {(result.gpu, result.engine) for result in rows.own_results}
+    places = [place for place, gpu in enumerate(rows.gpus) if (gpu.name, rows.engine) in measured]
+    cases = [
+        case_of(
+            model=rows.models[place],
+            quant=rows.quants[place].name,
+            engine=rows.engine,
+            gpu=rows.gpus[place].name,
+            gpu_count=int(rows.gpu_count[place]),
+            batch=int(rows.batch[place]),
+            context_tokens=float(rows.context_tokens[place]),
+            prompt_tokens=float(rows.input_tokens[place]),
+        )
+        for place in places
+    ]
+    decode, prompt = np.ones(len(rows.gpus)), np.ones(len(rows.gpus))
+    for place, change in zip(places, corrections(rows.own_results, cases), strict=True):
+        if change is not None:
+            decode[place], prompt[place] = change.decode.factor, change.prompt.factor
+    ttft, tpot = speeds["ttft_ms"], speeds["tpot_ms"]
+    further = rows.output_tokens - 1.0
+    faster = (ttft + further * tpot) / (ttft / prompt + further * tpot / decode)
+    return {
+        "decode_tokens_per_s": speeds["decode_tokens_per_s"] * decode,
+        "aggregate_tokens_per_s": speeds["aggregate_tokens_per_s"] * faster,
+        "prefill_tokens_per_s": speeds["prefill_tokens_per_s"] * prompt,
+        "ttft_ms": ttft / prompt,
+        "tpot_ms": tpot / decode,
     }
 
 

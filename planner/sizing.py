@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.devices import devices, simple_peak_flops
+from planner.corrections import Correction, case_of, corrections
 from planner.errors import InvalidScenario
 from planner.estimate import (
     BOUNDS,
@@ -23,32 +21,15 @@ from planner.estimate import (
     spilled_bytes,
 )
 from planner.gpus import Gpu
-from planner.memory import SEARCH_LIMIT, Weights, simple_active_params, simple_weights, weights
+from planner.memory import SEARCH_LIMIT, Weights
 from planner.notes import has_rates, machine_notes, model_context, workload_notes
+from planner.question import question_of, weights_of
 from planner.ranges import Span, decode_span_of, span_of
-from planner.reached import blocks_of
-from planner.shape import shape_of
-from planner.speed import host_bytes_per_s
+from planner.speeds import Bound, Speed, SpeedSource, corrected, stated
 from planner.units import GB, GIB
 from planner.workload import Engine, Machine, Method, Workload
 
 SIZE_SCHEMA = "breakeven.size/1"
-
-
-class Bound(StrEnum):
-    """What limits the decode step."""
-
-    MEMORY = "memory"
-    COMPUTE = "compute"
-    INTERCONNECT = "interconnect"
-    HOST = "host"
-
-
-class SpeedSource(StrEnum):
-    """Where a speed comes from."""
-
-    ESTIMATED = "estimated"
-    MEASURED = "measured"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,51 +76,6 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
-    """Speed of one replica; the definitions are those of docs/interface.md."""
-
-    decode_tokens_per_s: float
-    decode_low: float
-    decode_high: float
-    aggregate_tokens_per_s: float
-    aggregate_low: float
-    aggregate_high: float
-    prefill_tokens_per_s: float
-    prefill_low: float
-    prefill_high: float
-    ttft_ms: float
-    ttft_low: float
-    ttft_high: float
-    tpot_ms: float
-    tpot_low: float
-    tpot_high: float
-    bound: Bound
-    source: SpeedSource = SpeedSource.ESTIMATED
-
-    def to_document(self) -> Mapping[str, object]:
-        """Return the `speed` part of `breakeven.size/1`."""
-        return {
-            "decode_tokens_per_s": self.decode_tokens_per_s,
-            "decode_low": self.decode_low,
-            "decode_high": self.decode_high,
-            "aggregate_tokens_per_s": self.aggregate_tokens_per_s,
-            "aggregate_low": self.aggregate_low,
-            "aggregate_high": self.aggregate_high,
-            "prefill_tokens_per_s": self.prefill_tokens_per_s,
-            "prefill_low": self.prefill_low,
-            "prefill_high": self.prefill_high,
-            "ttft_ms": self.ttft_ms,
-            "ttft_low": self.ttft_low,
-            "ttft_high": self.ttft_high,
-            "tpot_ms": self.tpot_ms,
-            "tpot_low": self.tpot_low,
-            "tpot_high": self.tpot_high,
-            "bound": str(self.bound),
-            "source": str(self.source),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
     """One configuration, sized; `speed` is None where it does not fit."""
 
@@ -149,6 +85,7 @@ class Sizing:
     speed: Speed | None
     notes: tuple[str, ...] = ()
     is_speed_given: bool = False  # its decode speed was measured or estimated elsewhere
+    correction: Correction | None = None  # by own measurements, already in the speed
 
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
@@ -246,55 +183,55 @@ def size_machines(
     shared = workload_notes(workload, held)
     memories = _memories(question, memory, held, len(machines))
     speeds = _speeds(works, machines, speed)
+    by_own = _corrections(works, machines)
+    speeds = [
+        fast if fast is None or change is None else corrected(work, fast, change)
+        for work, fast, change in zip(works, speeds, by_own, strict=True)
+    ]
     if measured is not None:
         speeds = [
-            None if fast is None else _stated(work, fast, measured, estimated_range)
+            None if fast is None else stated(work, fast, measured, estimated_range)
             for work, fast in zip(works, speeds, strict=True)
         ]
     return [
-        replace(_sizing(work, machine, part, fast, shared), is_speed_given=measured is not None)
-        for work, machine, part, fast in zip(works, machines, memories, speeds, strict=True)
+        replace(
+            _sizing(work, machine, part, fast, (*shared, *_own_notes(change))),
+            is_speed_given=measured is not None,
+            correction=change,
+        )
+        for work, machine, part, fast, change in zip(works, machines, memories, speeds, by_own, strict=True)
     ]
 
 
-def weights_of(workload: Workload) -> Weights:
-    """Return the weights of a workload by its method."""
-    by_method = simple_weights if workload.method is Method.SIMPLE else weights
-    return by_method(workload.model, workload.quant)
+def _corrections(works: Sequence[Workload], machines: Sequence[Machine]) -> Sequence[Correction | None]:
+    """Return what own measurements make of each machine."""
+    if not works[0].own_results or works[0].method is not Method.CALIBRATED:
+        return [None] * len(works)
+    cases = [
+        case_of(
+            model=work.model,
+            quant=work.quant.name,
+            engine=work.engine,
+            gpu=machine.gpu.name,
+            gpu_count=machine.gpu_count,
+            batch=work.batch,
+            context_tokens=work.context_tokens,
+            prompt_tokens=work.input_tokens,
+        )
+        for work, machine in zip(works, machines, strict=True)
+    ]
+    return corrections(works[0].own_results, cases)
 
 
-def question_of(
-    workload: Workload, held: Weights, machines: Sequence[Machine], *, batch: NDArray[np.float64]
-) -> Question:
-    """Return the columns that the formulas take for these machines."""
-    columns = devices([machine.gpu for machine in machines], workload.engine)
-    simple = workload.method is Method.SIMPLE
-    model = workload.model
-    return Question(
-        shape=shape_of(model),
-        weights=held,
-        simple_active_params=simple_active_params(model),
-        engine=workload.engine,
-        method=workload.method,
-        kv_dtype=workload.kv_dtype,
-        context_tokens=float(workload.context_tokens),
-        batch=batch,
-        input_tokens=float(workload.input_tokens),
-        output_tokens=float(workload.output_tokens),
-        offload_fraction=workload.offload_fraction,
-        offloads_experts_first=offloads_experts_first(workload.engine, workload.method),
-        host_bytes_per_s=host_bytes_per_s(workload.host_gb_per_s, workload.engine, workload.method),
-        columns=columns,
-        peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(workload.quant.compute_dtype),
-        precision=columns.precision(workload.quant.compute_dtype),
-        blocks=blocks_of(workload.quant),
-        gpu_count=np.array([float(machine.gpu_count) for machine in machines]),
+def _own_notes(change: Correction | None) -> Sequence[str]:
+    """Say what own measurements have changed."""
+    if change is None:
+        return ()
+    count = f"{change.measurements} own measurement{'s' if change.measurements > 1 else ''}"
+    return (
+        f"corrected by {count} of this device and engine: decode x {change.decode.factor:.2f}, "
+        f"prompts x {change.prompt.factor:.2f}",
     )
-
-
-def offloads_experts_first(engine: Engine, method: Method) -> bool:
-    """Whether experts go to host memory before the rest: in llama.cpp (`--n-cpu-moe`), not in servers."""
-    return engine is Engine.LLAMA_CPP and method is Method.CALIBRATED
 
 
 def _works(workload: Workload, count: int, batch: Sequence[int] | None) -> list[Workload]:
@@ -389,37 +326,6 @@ def _span(gpu: Gpu, engine: Engine, quantity: str, is_batched: bool) -> Span:
     if quantity == "decode":
         return decode_span_of(gpu, engine, 2 if is_batched else 1)
     return span_of(gpu, engine, quantity)
-
-
-def _stated(
-    work: Workload, speed: Speed, decode_tokens_per_s: float, estimated_range: tuple[float, float] | None
-) -> Speed:
-    """
-    Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours.
-
-    What the prompts of others add to the time between tokens stays, and so does the time to the first.
-    """
-    low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
-    tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
-    aggregate = decode_tokens_per_s * work.batch
-    if work.method is Method.CALIBRATED:
-        request_s = (speed.ttft_ms + (work.output_tokens - 1) * tpot_ms) / 1e3
-        aggregate = work.batch * work.output_tokens / request_s
-    change = aggregate / speed.aggregate_tokens_per_s
-    slower = tpot_ms / speed.tpot_ms
-    return replace(
-        speed,
-        decode_tokens_per_s=decode_tokens_per_s,
-        decode_low=low,
-        decode_high=high,
-        aggregate_tokens_per_s=aggregate,
-        aggregate_low=speed.aggregate_low * change,
-        aggregate_high=speed.aggregate_high * change,
-        tpot_ms=tpot_ms,
-        tpot_low=speed.tpot_low * slower,
-        tpot_high=speed.tpot_high * slower,
-        source=SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED,
-    )
 
 
 def _sizing(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.sizing import Speed
+from planner.speeds import Speed
 
 # An answer of 300 words is about 390 tokens: at this rate it takes six and a half minutes.
 BATCH_TOKENS_PER_S = 1.0

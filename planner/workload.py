@@ -7,6 +7,7 @@ from planner.errors import InvalidScenario
 from planner.gpus import Gpu
 from planner.models import Model
 from planner.quants import QuantFamily, QuantFormat
+from planner.results import Result
 
 
 class Engine(StrEnum):
@@ -66,6 +67,7 @@ class Workload:
     host_gb_per_s: float | None = None
     input_tokens: int = 4096
     output_tokens: int = 512
+    own_results: tuple[Result, ...] = ()  # measured by the user; they correct the estimates
 
     def __post_init__(self) -> None:
         if self.context_tokens < 1:

@@ -16,17 +16,33 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.corrections import DECODE, PROMPT, case_of_result, likeness
 from planner.gpus import all_gpus
 from planner.memory_replay import memory_checks
 from planner.ranges import span_of
 from planner.replay import METRICS, Trials, predictions
 from planner.results import all_results
-from tools.calibrate import KINDS, QUANTITIES, ROOT, Values, fit_kind, left_out, priors, quantity_rows
+from tools.calibrate import (
+    KINDS,
+    LIKENESS_METRICS,
+    QUANTITIES,
+    ROOT,
+    Values,
+    fit_kind,
+    left_out,
+    own_groups,
+    priors,
+    quantity_rows,
+    speed_residuals,
+)
 
 OUT = ROOT / "docs" / "accuracy.md"
 TEXT = ROOT / "tools" / "accuracy.md.in"
 LEFT_OUT = ROOT / "tools" / "left_out.csv"
 WORST = 5
+# Own measurements that are tried, drawn at random from a group so many times.
+OWN_COUNTS = (1, 3, 10)
+OWN_DRAWS = 50
 # Names and targets of the classes: median error of what is left out.
 CLASSES = {
     "decode": ("single-stream decode", 0.10),
@@ -94,6 +110,7 @@ def main(arguments: Sequence[str]) -> None:
         "memory": _memory(),
         "answered": _answered(all_compared),
         "rows": f"{sum(len(one.these.results) for one in all_compared):,}",
+        "own": _own(all_compared),
         "peers": _peers(),
     }
     text = TEXT.read_text(encoding="utf-8")
@@ -216,6 +233,59 @@ def _memory() -> str:
             f"{np.median(errors) * 100:+.2f} % | {'-' if target is None else f'{target * 100:g} %'} | {met} |"
         )
     return "\n".join(lines)
+
+
+def _own(all_compared: Sequence[Comparison]) -> str:
+    """Return what some rows of a source, taken as own measurements, make of its other rows."""
+    lines = [
+        "| quantity | engines | own measurements | median error before | after | "
+        "same model and format: before, after |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    random = np.random.default_rng(0)
+    for one in all_compared:
+        for quantity in (DECODE, PROMPT):
+            metric = LIKENESS_METRICS[one.kind, quantity]
+            for count in OWN_COUNTS:
+                trial = _own_trial(one, quantity, metric, count, random)
+                before, after, near_before, near_after = (
+                    f"{np.median(np.abs(np.expm1(-part))) * 100:.1f} %" for part in trial
+                )
+                lines.append(
+                    f"| {metric} | {'llama.cpp' if one.kind == 'llama' else 'servers'} | {count} | "
+                    f"{before} | {after} | {near_before}, {near_after} |"
+                )
+    return "\n".join(lines)
+
+
+def _own_trial(
+    one: Comparison, quantity: str, metric: str, count: int, random: np.random.Generator
+) -> tuple[Values, Values, Values, Values]:
+    """
+    Correct the left-out predictions of a group's other rows by some of its rows, drawn at random.
+
+    Returns:
+        Residuals before and after, of all rows and of those whose model and format were among the drawn.
+    """
+    off = speed_residuals(one.these, one.outside)
+    cases = [case_of_result(result) for result in one.these.results]
+    shares = np.array(likeness(one.these.engine, quantity))
+    before, after, is_near = [], [], []
+    for rows in own_groups(one.these, metric).values():
+        if len(rows) < count + 2:
+            continue
+        levels = np.array([[cases[a].shared(cases[b], quantity) for a in rows] for b in rows])
+        covariances = np.where(np.eye(len(rows)) > 0, 1.0, shares[levels])
+        for _ in range(OWN_DRAWS):
+            order = random.permutation(len(rows))
+            own, others = order[:count], order[count:]
+            pull = np.linalg.solve(covariances[np.ix_(own, own)], covariances[np.ix_(own, others)])
+            residuals = off[np.array(rows)]
+            before.append(residuals[others])
+            after.append(residuals[others] - residuals[own] @ pull)
+            is_near.append((levels[np.ix_(own, others)] >= 2).any(axis=0))
+    first, second, near = (np.concatenate(part) for part in (before, after, is_near))
+    return first, second, first[near], second[near]
 
 
 def _answered(all_compared: Sequence[Comparison]) -> str:

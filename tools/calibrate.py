@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner.constants import constants
+from planner.corrections import DECODE, LEVELS, PROMPT, REPEATED, TIMES, case_of_result
 from planner.devices import range_factor
 from planner.gpus import all_gpus
 from planner.replay import METRICS, Trials, predictions, trials
@@ -55,6 +56,14 @@ STAND_INS = {
     ("server", "prefill"): ("server", "ttft"),
 }
 COVERAGE = 0.80
+# What own measurements are learned from, and how far one row may count.
+LIKENESS_METRICS = {
+    ("llama", DECODE): "decode_tps",
+    ("llama", PROMPT): "prefill_tps",
+    ("server", DECODE): "tpot_ms",
+    ("server", PROMPT): "ttft_ms",
+}
+MOST_ALIKE = 0.7
 
 Values = NDArray[np.float64]
 
@@ -239,6 +248,42 @@ def range_ends(these: Trials, predicted: Values, quantity: str) -> tuple[float, 
     return float(np.exp(min(low, -0.02))), float(np.exp(max(high, 0.02)))
 
 
+def speed_residuals(these: Trials, predicted: Values) -> Values:
+    """Return ln(measured speed / estimated speed) of each row."""
+    off = np.log(these.measured / predicted)
+    is_time = np.isin(these.metric, [METRICS.index(metric) for metric in TIMES])
+    return np.where(is_time, -off, off)
+
+
+def own_groups(these: Trials, metric: str) -> Mapping[tuple[str, str, str], list[int]]:
+    """Return the rows of a metric that one user could have measured: one source, device and engine."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for row, result in enumerate(these.results):
+        if result.metric == metric:
+            found.setdefault((result.source, result.gpu, result.engine_name), []).append(row)
+    return found
+
+
+def likeness_of(these: Trials, predicted: Values, kind: str, quantity: str) -> list[float]:
+    """
+    Return the share of a left-out residual that two rows of one source, device and engine have in common.
+
+    Mean product over mean square, by the levels that two configurations share; a group of n rows weighs as n.
+    """
+    off = np.clip(speed_residuals(these, predicted), -MOST_ALIKE, MOST_ALIKE)
+    cases = [case_of_result(result) for result in these.results]
+    sums = np.zeros((len(LEVELS), 2))
+    for rows in own_groups(these, LIKENESS_METRICS[kind, quantity]).values():
+        for place, one in enumerate(rows):
+            for other in rows[:place]:
+                level = cases[one].shared(cases[other], quantity)
+                square = (off[one] ** 2 + off[other] ** 2) / 2.0
+                sums[level] += np.array([off[one] * off[other], square]) / len(rows)
+    shares = np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(LEVELS)), where=sums[:, 1] > 0.0)
+    grown = np.maximum.accumulate(np.clip(shares[:-1], 0.0, REPEATED))
+    return [*(round(float(share), 2) for share in grown), REPEATED]
+
+
 def calibrated() -> tuple[dict[str, Trials], Mapping[str, float], dict[str, Fit], dict[str, Values]]:
     """Return measurements, all constants, the fit of each kind, and the left-out predictions."""
     known = priors()
@@ -285,6 +330,15 @@ def document(
                 ends = range_ends(rows[other], outside[other], quantity)
             assert ends is not None
             lines.append(f"{name} = [{ends[0]:.4f}, {ends[1]:.4f}]")
+        lines.append("")
+    for kind, these in rows.items():
+        lines += [
+            "# What two residuals of one device and engine have in common, by what they share:",
+            f"# {', '.join(LEVELS)}.",
+            f"[likeness.{kind}]",
+        ]
+        for quantity in (DECODE, PROMPT):
+            lines.append(f"{quantity} = {likeness_of(these, outside[kind], kind, quantity)}")
         lines.append("")
     lines += ["# Constants that no measurement told of keep their prior and are marked.", "[parameters]"]
     for name, value in values.items():

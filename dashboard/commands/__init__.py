@@ -6,6 +6,7 @@ MODULES = (
     "size",
     "finetune",
     "evidence",
+    "calibrate",
     "plan",
     "launch",
     "prices",

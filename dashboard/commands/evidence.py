@@ -47,7 +47,7 @@ def evidence(arguments: argparse.Namespace, context: Context) -> Output:
         "model": {"id": work.model.id, "name": work.model.name},
     }
     if question.machine is None:
-        runs = measured.of_model(work.model)
+        runs = measured.of_model(work.model, own=work.own_results)
         rows: list[Mapping[str, object]] = [measured.run_document(run) for run in runs[: arguments.limit]]
         found = len(runs)
         document["asked"] = None

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,13 @@ from typing import Any
 from dashboard.commands.base import UsageError, one_line
 from dashboard.commands.files import read_text
 from dashboard.modelfiles import Stated, is_file_name, open_model
+from dashboard.ownresults import kept_results
 from planner.errors import UnknownName
 from planner.measured import Measurement, measurement_of, read_measurement
 from planner.models import Model, find_model
 from planner.notes import model_context
 from planner.quants import QuantFormat, find_quant
+from planner.results import Result
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.workload import Engine, Machine, Workload
 
@@ -33,12 +36,13 @@ class Asked:
     machine: Machine | None  # where a GPU is named
     is_file: bool = False  # whether the model was read from its own files
     measured: Measurement | None = None  # a decode speed measured elsewhere, of one machine
+    own_results: tuple[Result, ...] = ()  # what `breakeven calibrate` has taken in
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def workload(self) -> Workload:
         """What is asked of one replica."""
-        return self.scenario.workload(self.model, self.quant)
+        return replace(self.scenario.workload(self.model, self.quant), own_results=self.own_results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,7 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         machine=machine,
         is_file=found.is_file,
         measured=_measured(scenario, warnings),
+        own_results=kept_results(os.environ),
         warnings=(*warnings, *scenario.warnings, *_context_warning(scenario, found.model)),
     )
 

@@ -122,6 +122,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
         left_out=[Excluded(what=entry.what, why=entry.why) for entry in left_out],
         quotes=quotes,
         currencies=currencies,
+        own_results=question.own_results,
     )
 
 

@@ -15,9 +15,11 @@ from dashboard.commands.base import Context, Output, UsageError, suggestion
 from dashboard.commands.files import write_file
 from dashboard.commands.inputs import Found, model_named, stated_in
 from dashboard.modelfiles import Stated, is_file_name
+from dashboard.ownresults import kept_results
 from planner.errors import PlannerError
 from planner.gpus import find_gpu
 from planner.quants import QuantFormat, find_quant
+from planner.results import Result
 from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.workload import Engine, KvDtype, Method, engine_for
@@ -60,13 +62,13 @@ class Table:
 
 def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Size every row of the file and write all of them."""
-    del context
     if arguments.output is None:
         raise UsageError("--rows: say where the sized rows go: -o OUT.csv")
     table = _read(arguments.rows)
     warnings = _odd_columns(table)
     columns = {name: _cells(table, name, arguments, warnings) for name in OPTIONS}
-    results = _sized(columns, len(table.rows), Method(getattr(arguments, "method", Method.CALIBRATED)))
+    method = Method(getattr(arguments, "method", Method.CALIBRATED))
+    results = _sized(columns, len(table.rows), method, kept_results(context.environ))
     _mark_long_rows(table, results)
     _write(arguments.output, table, results)
     bad = sum(1 for error in results["error"] if error)
@@ -154,7 +156,9 @@ def _checked(read: Callable[[str], Any], text: str) -> Cell:
         return None, str(error)
 
 
-def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) -> dict[str, list[Any]]:
+def _sized(
+    columns: Mapping[str, Sequence[Cell]], count: int, method: Method, own_results: tuple[Result, ...]
+) -> dict[str, list[Any]]:
     """Return the result columns; rows of one engine are sized together."""
     values = {name: [value for value, _ in cells] for name, cells in columns.items()}
     errors = _first_errors(columns, count)
@@ -184,6 +188,7 @@ def _sized(columns: Mapping[str, Sequence[Cell]], count: int, method: Method) ->
             input_tokens=numbers["input_tokens"][index],
             output_tokens=numbers["output_tokens"][index],
             offload_fraction=numbers["offload"][index],
+            own_results=own_results,
         )
         _enter(size_rows(rows), index, results)
     found = {name: column.tolist() for name, column in results.items()}

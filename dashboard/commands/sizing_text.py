@@ -8,7 +8,8 @@ from dashboard.commands.evidence import results_table
 from planner.evidence import NEAR_DISTANCE
 from planner.models import Model
 from planner.provenance import provenance
-from planner.sizing import Sizing, SpeedSource
+from planner.sizing import Sizing
+from planner.speeds import SpeedSource
 from planner.units import GB
 from planner.usability import verdict
 

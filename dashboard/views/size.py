@@ -11,7 +11,8 @@ from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
 from planner.options import Option
-from planner.sizing import Sizing, SpeedSource
+from planner.sizing import Sizing
+from planner.speeds import SpeedSource
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

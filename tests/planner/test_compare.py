@@ -14,7 +14,8 @@ from planner.compare import Plan
 from planner.errors import InvalidScenario, UnknownName
 from planner.options import BuyBasis, Excluded, Kind, Option
 from planner.rates import PriceStatus, Tier
-from planner.sizing import Sizing, SpeedSource
+from planner.sizing import Sizing
+from planner.speeds import SpeedSource
 from planner.workload import Machine, Workload
 from tests.conftest import ROOT
 from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates

@@ -9,7 +9,8 @@ from planner.errors import InvalidScenario
 from planner.gpus import all_gpus
 from planner.models import all_models
 from planner.quants import all_quants, find_quant
-from planner.sizing import Bound, SpeedSource, size, size_machines
+from planner.sizing import size, size_machines
+from planner.speeds import Bound, SpeedSource
 from planner.units import GB, GIB
 from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
 

@@ -13,6 +13,7 @@ from planner.gpus import all_gpus
 from planner.memory import cache_layout, weights
 from planner.models import all_models
 from planner.quants import all_quants, find_quant
+from planner.question import question_of
 from planner.ranges import QUANTITIES, Span, decode_span_of, span_of, spans
 from planner.reached import (
     BLOCKS,
@@ -27,7 +28,7 @@ from planner.reached import (
     reached,
 )
 from planner.shape import shape_of
-from planner.sizing import question_of, size
+from planner.sizing import size
 from planner.speed import (
     Hardware,
     Offload,

@@ -6,7 +6,7 @@ from planner.capacity import layer_evidence, screen, to_document, weight_floor_b
 from planner.errors import InvalidScenario
 from planner.gpus import all_gpus
 from planner.models import all_models
-from planner.sizing import Bound, Speed
+from planner.speeds import Bound, Speed
 from planner.usability import Usability, verdict
 
 QWEN_35B = all_models()["qwen3.5-35b-a3b"]

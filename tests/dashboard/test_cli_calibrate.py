@@ -1,0 +1,122 @@
+"""`calibrate`: own measurements are taken in, shown, used and forgotten."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.planner.test_benchmarks import ROW, SERVED
+
+ONE = {**ROW, "gpu_info": "NVIDIA GeForce RTX 4090", "type_k": "f16", "n_depth": 0}
+SIZE = ("size", "qwen3-8b", "--gpu", "RTX 4090", "--json")
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Write a file of llama-bench."""
+
+    def write(*rows):
+        file = tmp_path / "bench.json"
+        file.write_text(json.dumps(rows), encoding="utf-8")
+        return file
+
+    return write
+
+
+def test_own_measurements_correct_later_estimates_of_their_device(cli, bench):
+    before, other = cli(*SIZE).document, cli("size", "qwen3-8b", "--gpu", "RTX 3090", "--json").document
+    ran = cli("calibrate", bench(ONE), "--json")
+    assert ran.code == 0
+    (row,) = ran.document["measurements"]
+    assert (row["measured"], row["metric"], row["corrects"]) == (108.2, "decode_tps", "decode")
+    assert row["speed_ratio"] == pytest.approx(row["measured"] / row["estimated"])
+    after = cli(*SIZE).document
+    change = after["speed"]["decode_tokens_per_s"] / before["speed"]["decode_tokens_per_s"]
+    assert row["speed_ratio"] < change < 1.0  # another depth of the cache: most of the difference
+    assert after["notes"][0].startswith("corrected by 1 own measurement of this device and engine")
+    assert "own measurement: bench.json" in {
+        near["source"] for near in cli("evidence", "qwen3-8b", "--json").document["results"]
+    }
+    untouched = cli("size", "qwen3-8b", "--gpu", "RTX 3090", "--json").document
+    assert untouched["speed"] == other["speed"]
+
+
+def test_a_plan_and_rows_use_them_too(cli, bench, database, tmp_path):
+    plan = ("plan", "qwen3-8b", "--gpu", "RTX 4090", "--gpus", "1", "--json")
+    before = cli(*plan).document["options"][0]
+    cli("calibrate", bench(ONE))
+    after = cli(*plan).document["options"][0]
+    speed = cli(*SIZE).document["speed"]["decode_tokens_per_s"]
+    assert after["decode_tokens_per_s"] == pytest.approx(speed)
+    assert after["decode_tokens_per_s"] < before["decode_tokens_per_s"]
+    assert "x correction by own measurements" in cli(*plan[:-1], "--explain", "1").out
+    rows = tmp_path / "rows.csv"
+    rows.write_text("model,gpu\nqwen3-8b,RTX 4090\n", encoding="utf-8")
+    cli("size", "--rows", rows, "-o", tmp_path / "out.csv")
+    header, row = (line.split(",") for line in (tmp_path / "out.csv").read_text().splitlines())
+    assert float(row[header.index("decode_tokens_per_s")]) == pytest.approx(speed)
+
+
+def test_taken_in_again_it_is_replaced_and_forgotten_it_is_gone(cli, bench):
+    cli("calibrate", bench(ONE))
+    cli("calibrate", bench({**ONE, "avg_ts": 120.0}, {**ONE, "n_gen": 0, "n_prompt": 512, "avg_ts": 9000.0}))
+    rows = cli("calibrate", "--list", "--json").document["measurements"]
+    assert [(row["metric"], row["measured"]) for row in rows] == [
+        ("decode_tps", 120.0),
+        ("prefill_tps", 9000.0),
+    ]
+    assert "0 own measurements forgotten, 2 kept" in cli("calibrate", "--forget", "--gpu", "RTX 3090").out
+    assert "2 own measurements forgotten, 0 kept" in cli("calibrate", "--forget").out
+    assert "There are no own measurements" in cli("calibrate", "--list").out
+
+
+def test_text_shows_measured_beside_estimated(cli, bench):
+    out = cli("calibrate", bench(ONE)).out
+    assert "speed ratio" in out
+    assert "108" in out
+    assert "* estimated, not measured, before any correction" in out
+
+
+def test_a_server_needs_its_machine_named(cli, tmp_path):
+    file = tmp_path / "served.json"
+    file.write_text(json.dumps(SERVED), encoding="utf-8")
+    ran = cli("calibrate", file, "--gpu", "H100 SXM", "--quant", "FP8", "--json")
+    assert [row["metric"] for row in ran.document["measurements"]] == ["tpot_ms", "ttft_ms", "agg_output_tps"]
+    assert [row["corrects"] for row in ran.document["measurements"]] == ["decode", "prompt", None]
+
+
+def test_what_cannot_be_true_is_not_taken(cli, bench):
+    ran = cli("calibrate", bench({**ONE, "avg_ts": 5000.0}), "--json")
+    assert ran.code == 3
+    assert "is it the model, format and machine that were named?" in ran.err
+    assert ran.document["measurements"] == []
+    assert cli("calibrate", "--list", "--json").document["measurements"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--list", "--forget"), ("--list", "x.json"), ("missing.json",)], ids=" ".join
+)
+def test_wrong_use_is_one_line(cli, arguments):
+    ran = cli("calibrate", *arguments)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_a_damaged_file_is_named_with_a_remedy(cli, bench, tmp_path):
+    kept = cli("calibrate", bench(ONE), "--json").document["file"]
+    Path(kept).write_text("{", encoding="utf-8")
+    ran = cli(*SIZE)
+    assert ran.code == 2
+    assert "move" in ran.err
+    assert kept in ran.err
+
+
+def test_the_file_stands_beside_the_database(tmp_path):
+    from dashboard.ownresults import results_file
+
+    assert (
+        results_file({"BREAKEVEN_DATABASE_URL": f"sqlite:///{tmp_path}/a.db"})
+        == tmp_path / "calibration.json"
+    )
+    elsewhere = results_file({"BREAKEVEN_DATABASE_URL": "postgresql://host/name"})
+    assert elsewhere.name == "calibration.json"
+    assert results_file({}) == results_file({"BREAKEVEN_DATABASE_URL": "sqlite://"}) == elsewhere
