@@ -71,14 +71,25 @@ class SimpleConstants:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StateBytes:
+    """Bytes of one trained parameter."""
+
+    weight: float
+    gradient: float
+    state: float  # moments, and the 32-bit copy where there is one
+    step: float  # what the optimizer takes while it steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinetuneConstants:
     """Bytes of training; names carry units, sources are in the file."""
 
-    mixed_bytes_per_param: float
-    pure_bf16_bytes_per_param: float
-    adam_8bit_bytes_per_param: float
-    adapter_bytes_per_param: float
+    mixed: StateBytes
+    pure_bf16: StateBytes
+    adam_8bit: StateBytes
+    adapter: StateBytes
     activation_bytes_per_token_and_width: float
+    expert_bytes_per_token_and_width: float
     checkpoint_bytes_per_token_and_width: float
     logits_bytes_per_word: float
     framework_gib: float

@@ -22,6 +22,7 @@ from planner.memory_replay import memory_checks
 from planner.ranges import span_of
 from planner.replay import METRICS, Trials, predictions
 from planner.results import all_results
+from planner.training_replay import training_checks
 from tools.calibrate import (
     KINDS,
     LIKENESS_METRICS,
@@ -60,6 +61,10 @@ MEMORY_TARGETS = {
     "compute buffer of llama.cpp, plain attention": 0.05,
     "compute buffer of llama.cpp, latent attention, fork": 0.05,
     "whole run of transformers": None,
+    "training, LoRA": None,
+    "training, LoRA (emb)": None,
+    "training, Q-LoRA": None,
+    "training, full": None,
 }
 
 
@@ -221,7 +226,7 @@ def _memory() -> str:
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     found: dict[str, list[float]] = {}
-    for check in memory_checks():
+    for check in (*memory_checks(), *training_checks()):
         found.setdefault(check.quantity, []).append(check.error)
     for quantity, target in MEMORY_TARGETS.items():
         errors = np.array(found[quantity])

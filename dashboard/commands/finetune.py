@@ -27,15 +27,31 @@ def register(commands: Commands) -> None:
     add("--batch", metavar="N", type=count, default=1, help="examples of one step on one GPU (1)")
     add("--rank", metavar="N", type=count, default=16, help="rank of the adapters (16)")
     add(
+        "--targets",
+        choices=("attention", "linear", "experts"),
+        default="linear",
+        help="matrices with adapters: of attention, all but routed experts (linear), or these too",
+    )
+    add(
+        "--train-embeddings", action="store_true", help="train embeddings and head whole, beside the adapters"
+    )
+    add(
         "--optimizer",
         choices=("adamw-mixed", "adamw-bf16", "adamw-8bit"),
         default="adamw-mixed",
         help="how optimizer states are kept (adamw-mixed)",
     )
+    add("--unfused", action="store_true", help="an optimizer that keeps intermediates while it steps")
     add(
         "--no-checkpointing", action="store_true", help="keep all activations instead of computing them again"
     )
-    add("--gpus", metavar="N", type=count, default=1, help="GPUs that share weights and states (1)")
+    add("--gpus", metavar="N", type=count, default=1, help="GPUs that train together (1)")
+    add(
+        "--sharding",
+        choices=("none", "optimizer", "gradients", "full"),
+        default="full",
+        help="what they share out: ZeRO stages 0 to 3; full is also FSDP (full)",
+    )
     add(
         "--method",
         choices=("calibrated", "simple"),
@@ -47,18 +63,24 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
     """Estimate what training takes."""
     del context
     from dashboard.commands.inputs import model_named, stated_in
-    from planner import finetune as tuning
+    from planner import training as how
+    from planner.adapters import Targets
+    from planner.finetune import to_document
 
     model = model_named(arguments.model, stated_in(vars(arguments))).model
-    training = tuning.Training(
+    training = how.Training(
         sequence_tokens=arguments.sequence_tokens,
         batch=arguments.batch,
         rank=arguments.rank,
-        optimizer=tuning.Optimizer(arguments.optimizer),
+        targets=Targets(arguments.targets),
+        trains_embeddings=arguments.train_embeddings,
+        optimizer=how.Optimizer(arguments.optimizer),
+        is_fused=not arguments.unfused,
         is_checkpointed=not arguments.no_checkpointing,
         gpu_count=arguments.gpus,
+        sharding=how.Sharding(arguments.sharding),
     )
-    document = tuning.to_document(model, training)
+    document = to_document(model, training)
     return Output(document=document, text=lambda: _text(document, arguments.method))
 
 

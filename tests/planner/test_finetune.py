@@ -1,21 +1,15 @@
 import json
+import statistics
 
 import pytest
 
+from planner.adapters import Targets, adapter_width
 from planner.errors import InvalidScenario
-from planner.finetune import (
-    Optimizer,
-    Training,
-    Tuning,
-    activation_bytes,
-    adapter_width,
-    holders,
-    memory,
-    simple_memory,
-    to_document,
-)
+from planner.finetune import holders, simple_memory, to_document
 from planner.gpus import all_gpus
 from planner.models import all_models
+from planner.training import Optimizer, Sharding, Training, Tuning, activation_bytes, memory
+from planner.training_replay import training_checks
 from planner.units import GIB
 
 QWEN_480B = all_models()["qwen3-coder-480b-a35b"]
@@ -127,6 +121,73 @@ def test_document_shows_both_methods_and_the_machines():
     }
     assert machines["qlora"]["B200"] == 2
     assert machines["lora"]["H200 SXM"] == 8
+
+
+def test_the_optimizers_step_counts_where_it_takes_more_than_the_passes():
+    # 8.03e9 x 8 B of intermediates against 3.2 GiB of activations; 8-bit and fused optimizers have none
+    found = memory(LLAMA_8B, Tuning.FULL, Training(is_fused=False))
+    assert found.activation_bytes == pytest.approx(LLAMA_8B.main_params * 8 + 1.5 * GIB)
+    for how in (Training(), Training(is_fused=False, optimizer=Optimizer.EIGHT_BIT)):
+        passes = activation_bytes(LLAMA_8B, how) + 1.5 * GIB
+        assert memory(LLAMA_8B, Tuning.FULL, how).activation_bytes == pytest.approx(passes)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "bytes_per_param"),
+    # weights 2, gradients 2, states 12 on each of 4 GPUs, or a quarter of them
+    [
+        (Sharding.NONE, 4 * 16),
+        (Sharding.OPTIMIZER, 4 * 4 + 12),
+        (Sharding.GRADIENTS, 4 * 2 + 14),
+        (Sharding.FULL, 16),
+    ],
+)
+def test_what_is_shared_out_is_there_once_and_the_rest_on_each_gpu(sharding, bytes_per_param):
+    found = memory(LLAMA_8B, Tuning.FULL, Training(gpu_count=4, sharding=sharding))
+    assert found.weights_bytes + found.training_bytes == pytest.approx(bytes_per_param * LLAMA_8B.main_params)
+
+
+def test_adapters_by_their_targets():
+    attention = 32 * (8192 + 2 * 5120 + 8192)
+    assert adapter_width(LLAMA_8B, Targets.ATTENTION) == attention
+    assert adapter_width(LLAMA_8B, Targets.EXPERTS) == adapter_width(LLAMA_8B)
+    # Qwen3 30B-A3B: 48 layers x 128 experts x three matrices of 2,048 and 768
+    moe = all_models()["qwen3-30b-a3b"]
+    experts = adapter_width(moe, Targets.EXPERTS) - adapter_width(moe)
+    assert experts == 48 * 128 * 3 * (2048 + 768)
+
+
+def test_embeddings_are_trained_in_16_bit_beside_adapters():
+    plain, whole = (
+        memory(LLAMA_8B, Tuning.LORA, Training(trains_embeddings=trained)) for trained in (False, True)
+    )
+    both = 2 * 128_256 * 4096
+    assert whole.trained_params - plain.trained_params == both
+    assert whole.training_bytes - plain.training_bytes == both * (2 + 2 + 4)
+
+
+def test_experts_keep_a_copy_of_a_token_for_each_that_it_chooses():
+    moe = all_models()["qwen3-30b-a3b"]  # hidden 2,048, 48 layers, 8 experts chosen, vocabulary 151,936
+    block = (34 + 4 * 8) * 2048
+    assert activation_bytes(moe, Training(sequence_tokens=1)) == 2 * 2048 * 48 + block + 10 * 151_936
+
+
+def test_measured_runs_agree():
+    by_kind = {}
+    for check in training_checks():
+        by_kind.setdefault(check.quantity, []).append(check.error)
+    middle = {kind: statistics.median(errors) for kind, errors in by_kind.items()}
+    assert sum(len(errors) for errors in by_kind.values()) == 54
+    assert middle == pytest.approx(
+        {
+            "training, LoRA": -0.073,
+            "training, LoRA (emb)": -0.051,
+            "training, Q-LoRA": -0.066,
+            "training, full": -0.022,
+        },
+        abs=0.001,
+    )
+    assert max(abs(error) for errors in by_kind.values() for error in errors) < 0.25
 
 
 def test_every_model_can_be_tuned():
