@@ -11,7 +11,7 @@ from planner.models import all_models
 from planner.quants import all_quants
 from planner.rates import Tier
 from planner.scenario import DEFAULT_MODEL, Scenario
-from planner.workload import Engine, KvDtype, Method
+from planner.workload import MOST_DRAFTED, MOST_GPUS, Engine, KvDtype, Method
 
 
 class Kind(StrEnum):
@@ -177,6 +177,80 @@ REQUESTS = (
         high=100_000.0,
         step=10.0,
         hint="As the GPU sees it. Two channels of DDR5 give about 60, PCIe 5.0 x16 about 54.",
+    ),
+)
+SERVING = (
+    Field(
+        name="cached_input",
+        label="Prompt found in the cache [fraction]",
+        kind=Kind.NUMBER,
+        low=0.0,
+        high=0.99,
+        step=0.05,
+        hint="Of each request, already computed for an earlier one: a shared system prompt, a conversation.",
+    ),
+    Field(
+        name="draft_tokens",
+        label="Drafted tokens",
+        kind=Kind.COUNT,
+        low=1,
+        high=MOST_DRAFTED,
+        step=1,
+        hint="Proposed by a draft of one layer (MTP, EAGLE) and verified in one step; needs an acceptance.",
+    ),
+    Field(
+        name="acceptance",
+        label="Acceptance of a drafted token",
+        kind=Kind.NUMBER,
+        low=0.0,
+        high=0.99,
+        step=0.05,
+        hint="The probability that a drafted token is kept; 0.6 to 0.9 is usual.",
+    ),
+    Field(
+        name="pipeline",
+        label="Pipeline stages",
+        kind=Kind.COUNT,
+        low=1,
+        high=MOST_GPUS,
+        step=1,
+        hint="Groups of GPUs with layers of their own, in servers.",
+    ),
+    Field(
+        name="expert_ranks",
+        label="Ranks with whole experts",
+        kind=Kind.COUNT,
+        low=1,
+        high=MOST_GPUS,
+        step=1,
+        hint="Expert parallelism; 1: each expert is split among all GPUs.",
+    ),
+    Field(
+        name="attention_data",
+        label="Attention groups",
+        kind=Kind.COUNT,
+        low=1,
+        high=MOST_GPUS,
+        step=1,
+        hint="Data-parallel attention: each group holds all of its weights, and sequences of its own.",
+    ),
+    Field(
+        name="memory_fraction",
+        label="Memory that the server fills [fraction]",
+        kind=Kind.NUMBER,
+        low=0.05,
+        high=1.0,
+        step=0.01,
+        hint="Empty: the engine's own, 0.90.",
+    ),
+    Field(
+        name="max_sequences",
+        label="Sequences the server is set up for",
+        kind=Kind.COUNT,
+        low=1,
+        high=100_000,
+        step=1,
+        hint="Empty: the engine's own; fewer leave more memory to the cache.",
     ),
 )
 MACHINE = (
@@ -367,6 +441,7 @@ PRICES = (
 GROUPS: Mapping[str, Sequence[Field]] = {
     "Model and requests": REQUESTS,
     "Machine": MACHINE,
+    "Serving in detail": SERVING,
     "Use and demand": USE,
     "Owning": OWNING,
     "Prices": PRICES,

@@ -37,6 +37,8 @@ class MemoryConstants:
     non_torch_gib_1_gpu: float
     non_torch_gib_2_gpus: float
     non_torch_gib_4_gpus: float
+    non_torch_gib_stage: float
+    activation_share_stage: float
     graphs_gib: float
     serving_block_tokens: int
     llama_cpp_block_tokens: int

@@ -31,10 +31,11 @@ from planner.speed import (
     prompt_step,
     simple_decode_s,
     simple_prefill_tokens_per_s,
+    speculative_s,
     steady_state,
 )
 from planner.units import GIB, Numbers
-from planner.work import Work, work_of
+from planner.work import Work, mixer_bytes, work_of
 from planner.workload import Engine, KvDtype, Method
 
 # Values of `SpeedColumns.bound`, in the order of planner.sizing.Bound.
@@ -78,6 +79,10 @@ class Question:
     parallel: Parallel = BY_ENGINE
     offloads_experts_first: bool = False
     cached_tokens: Numbers = 0.0  # of each prompt, found in a cache of prefixes
+    drafted_tokens: Numbers = 0.0  # proposed by a draft of one layer and verified in one step
+    acceptance: Numbers = 0.0  # of each of them
+    memory_fraction: float | None = None  # of a server; None: the engine's own
+    most_sequences: float | None = None  # that a server is set up for; None: the engine's own
     conditions: Conditions = NOW
 
     @property
@@ -156,11 +161,13 @@ def memory_columns(
     cache = kv_cache_bytes(ask.shape, context, sequences, ask.kv_bytes_per_element, ask.ranks, layout)
     state = state_bytes(ask.shape, sequences, layout)
     runtime = _runtime_bytes(ask, context, sequences)
+    weights = ask.weights.total_bytes + mixer_bytes(ask.shape, ask.weights) * (ask.parallel.attention - 1.0)
+    weights = weights + _draft_bytes(ask)
     offloaded = ask.weights.total_bytes * ask.offload_fraction
     usable = _usable_bytes(ask)
-    total = ask.weights.total_bytes - offloaded + cache + state + runtime
+    total = weights - offloaded + cache + state + runtime
     return MemoryColumns(
-        weights_bytes=ask.weights.total_bytes,
+        weights_bytes=weights,
         kv_cache_bytes=cache,
         state_bytes=state,
         runtime_bytes=runtime,
@@ -192,8 +199,19 @@ def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
     work, hardware, known = work_columns(question), hardware_of(question), reached_columns(question)
     decode = decode_step(work, hardware, known, batch=question.batch, offload=offload_of(question))
     prompt = prompt_step(work, hardware, known, offload=offload_of(question))
+    token_s = decode.total_s
+    if np.any(question.drafted_tokens):
+        verifying = decode_step(
+            work,
+            hardware,
+            known,
+            batch=question.batch,
+            offload=offload_of(question),
+            tokens_each=question.drafted_tokens + 1.0,
+        )
+        token_s = speculative_s(decode, verifying, work.blocks, question.drafted_tokens, question.acceptance)
     steady = steady_state(
-        decode_s=decode.total_s,
+        decode_s=token_s,
         prompt_s=prompt.total_s,
         other_prompt_s=prompt_among_others_s(
             work, hardware, known, batch=question.batch, offload=offload_of(question)
@@ -203,7 +221,7 @@ def speed_columns(question: Question, memory: MemoryColumns) -> SpeedColumns:
         reached=known,
     )
     return SpeedColumns(
-        decode_tokens_per_s=np.asarray(1.0 / decode.total_s),
+        decode_tokens_per_s=np.asarray(1.0 / token_s),
         aggregate_tokens_per_s=np.asarray(steady.aggregate_tokens_per_s),
         prefill_tokens_per_s=np.asarray(question.input_tokens / prompt.total_s),
         ttft_s=np.asarray(steady.ttft_s),
@@ -289,19 +307,23 @@ def _bound(step: Step) -> NDArray[np.int64]:
 
 def hardware_of(question: Question) -> Hardware:
     """Return the GPUs as the engine uses them."""
-    columns, count = question.columns, question.gpu_count
-    link, kind = link_for(columns, count)
-    stages = question.stages
+    columns, stages = question.columns, question.stages
+    link, kind = link_for(columns, question.sharing)
+    groups = question.parallel.attention
+    group_link, group_kind = link_for(columns, question.sharing / groups)
     return Hardware(
         sharing=question.sharing,
         stages=stages,
         expert_ranks=question.parallel.experts,
+        attention_groups=groups,
         micro_batches=stages if is_tensor_parallel(question.engine) else 1.0,
         bandwidth_bytes_per_s=columns.bandwidth_bytes_per_s,
         peak_flops=question.peak_flops,
         flops_per_watt=columns.flops_per_watt,
         link_bytes_per_s=link,
         link_kind=kind,
+        group_link_bytes_per_s=group_link,
+        group_link_kind=group_kind,
         host_bytes_per_s=question.host_bytes_per_s,
         host_stream_bytes_per_s=np.minimum(question.host_bytes_per_s, columns.host_stream_bytes_per_s),
     )
@@ -312,13 +334,33 @@ def _runtime_bytes(question: Question, context_tokens: Numbers, batch: Numbers) 
         return constants().simple.runtime_gib * GIB
     if question.engine is Engine.LLAMA_CPP:
         return llama_cpp_runtime_bytes(question.shape, context_tokens, question.gpu_count)
-    return serving_runtime_bytes(question.shape, batch, question.gpu_count, question.columns.visible_bytes)
+    return serving_runtime_bytes(
+        question.shape,
+        batch,
+        question.gpu_count,
+        question.columns.visible_bytes,
+        stages=question.stages,
+        most_sequences=question.most_sequences,
+    )
+
+
+def _draft_bytes(question: Question) -> Numbers:
+    """Return the weights of a draft of one layer: the mean layer of the model. [B]"""
+    if not np.any(question.drafted_tokens):
+        return 0.0
+    shape, weights = question.shape, question.weights
+    layers = weights.routed_bytes + weights.dense_read_bytes * shape.linear_params / (
+        shape.linear_params + shape.head_params
+    )
+    return np.where(np.greater(question.drafted_tokens, 0.0), layers / shape.blocks, 0.0)
 
 
 def _usable_bytes(question: Question) -> Numbers:
     if question.method is Method.SIMPLE:
         return simple_usable_bytes(question.columns.label_gb, question.gpu_count)
-    return usable_bytes(question.columns.visible_bytes, question.gpu_count, question.engine)
+    return usable_bytes(
+        question.columns.visible_bytes, question.gpu_count, question.engine, question.memory_fraction
+    )
 
 
 def _simple_speed(question: Question, memory: MemoryColumns) -> SpeedColumns:

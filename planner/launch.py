@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.catalogue import lookup_key
-from planner.constants import constants
+from planner.constants import constants, is_tensor_parallel
 from planner.memory import is_native, visible_bytes
 from planner.models import Model, aliases_of
 from planner.quants import QuantFamily, QuantFormat
 from planner.sizing import Sizing
 from planner.units import GIB
-from planner.workload import Engine, KvDtype, Workload, engine_for
+from planner.workload import Engine, KvDtype, Layout, Workload, engine_for
 
 LAUNCH_SCHEMA = "breakeven.launch/1"
 
@@ -233,21 +233,31 @@ def _llama_server(sizing: Sizing, name: str, online: str | None) -> list[str]:
 
 def _vllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
     work, known = sizing.workload, constants().memory
+    layout, ranks = _layout(sizing)
     arguments = ["vllm", "serve", name]
-    if sizing.machine.gpu_count > 1:
-        arguments += ["--tensor-parallel-size", str(sizing.machine.gpu_count)]
+    if ranks > layout.attention_data:
+        arguments += ["--tensor-parallel-size", str(ranks // layout.attention_data)]
+    if layout.pipeline > 1:
+        arguments += ["--pipeline-parallel-size", str(layout.pipeline)]
+    if layout.attention_data > 1:
+        arguments += ["--data-parallel-size", str(layout.attention_data)]
+    if layout.expert_ranks > 1:
+        arguments += ["--enable-expert-parallel"]
     arguments += [
         "--max-model-len",
         str(work.context_tokens),
         "--gpu-memory-utilization",
-        f"{known.serving_memory_fraction:.2f}",
+        f"{work.memory_fraction or known.serving_memory_fraction:.2f}",
     ]
+    if work.drafted_tokens and work.model.mtp_layers:
+        settings = f'{{"method":"mtp","num_speculative_tokens":{work.drafted_tokens}}}'
+        arguments += ["--speculative-config", settings]
     if online:
         arguments += ["--quantization", online]
     if work.kv_dtype is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8"]
-    if work.batch > _SERVING_SEQUENCES:
-        arguments += ["--max-num-seqs", str(work.batch)]
+    if work.most_sequences or work.batch > _SERVING_SEQUENCES:
+        arguments += ["--max-num-seqs", str(max(work.most_sequences or 0, work.batch))]
     if work.offload_fraction:
         per_gpu = sizing.memory.offloaded_bytes / sizing.machine.gpu_count / GIB
         arguments += ["--cpu-offload-gb", f"{math.ceil(per_gpu)}"]
@@ -256,9 +266,16 @@ def _vllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
 
 def _sglang(sizing: Sizing, name: str, online: str | None) -> list[str]:
     work = sizing.workload
+    layout, ranks = _layout(sizing)
     arguments = ["python", "-m", "sglang.launch_server", "--model-path", name]
-    if sizing.machine.gpu_count > 1:
-        arguments += ["--tp", str(sizing.machine.gpu_count)]
+    if ranks > 1:
+        arguments += ["--tp", str(ranks)]
+    if layout.pipeline > 1:
+        arguments += ["--pp-size", str(layout.pipeline)]
+    if layout.attention_data > 1:
+        arguments += ["--dp", str(layout.attention_data), "--enable-dp-attention"]
+    if layout.expert_ranks > 1:
+        arguments += ["--ep-size", str(layout.expert_ranks)]
     arguments += [
         "--context-length",
         str(work.context_tokens),
@@ -269,17 +286,22 @@ def _sglang(sizing: Sizing, name: str, online: str | None) -> list[str]:
         arguments += ["--quantization", online]
     if work.kv_dtype is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8_e4m3"]
-    if work.batch > _SERVING_SEQUENCES:
-        arguments += ["--max-running-requests", str(work.batch)]
+    if work.most_sequences or work.batch > _SERVING_SEQUENCES:
+        arguments += ["--max-running-requests", str(max(work.most_sequences or 0, work.batch))]
     return arguments
 
 
 def _trtllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
     del online
     work = sizing.workload
+    layout, ranks = _layout(sizing)
     arguments = ["trtllm-serve", name]
-    if sizing.machine.gpu_count > 1:
-        arguments += ["--tp_size", str(sizing.machine.gpu_count)]
+    if ranks > 1:
+        arguments += ["--tp_size", str(ranks)]
+    if layout.pipeline > 1:
+        arguments += ["--pp_size", str(layout.pipeline)]
+    if layout.expert_ranks > 1:
+        arguments += ["--ep_size", str(layout.expert_ranks)]
     return [
         *arguments,
         "--max_seq_len",
@@ -287,15 +309,23 @@ def _trtllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
         "--max_batch_size",
         str(work.batch),
         "--kv_cache_free_gpu_memory_fraction",
-        f"{constants().memory.serving_memory_fraction:.2f}",
+        f"{work.memory_fraction or constants().memory.serving_memory_fraction:.2f}",
     ]
+
+
+def _layout(sizing: Sizing) -> tuple[Layout, int]:
+    """Return the layout as the sizing took it, and the ranks that share each layer."""
+    work, count = sizing.workload, sizing.machine.gpu_count
+    layout = work.layout if is_tensor_parallel(work.engine) and work.layout.divides(count) else Layout()
+    return layout, count // layout.pipeline
 
 
 def _static_fraction(sizing: Sizing) -> float:
     """Return SGLang's share for weights and cache alone: the usable memory less what runs beside them."""
     machine = sizing.machine
     visible = visible_bytes(machine.gpu)[0] * machine.gpu_count
-    share = (visible * constants().memory.serving_memory_fraction - sizing.memory.runtime_bytes) / visible
+    fraction = sizing.workload.memory_fraction or constants().memory.serving_memory_fraction
+    share = (visible * fraction - sizing.memory.runtime_bytes) / visible
     return max(0.1, math.floor(share * 100) / 100)
 
 
@@ -372,6 +402,12 @@ def _notes(sizing: Sizing, engine: Engine, repository: str | None) -> list[str]:
         notes.append(f"convert {repository} first (convert_hf_to_gguf.py) and set MODEL to the file")
     if work.engine is not engine:
         notes.append(f"sized for {work.engine}: memory and speed differ with {engine}")
+    if work.drafted_tokens and not (engine is Engine.VLLM and work.model.mtp_layers):
+        notes.append(
+            f"{engine} is started without speculative decoding here: it needs a draft for this model"
+        )
+    if engine is Engine.TENSORRT_LLM and work.layout.attention_data > 1:
+        notes.append("data-parallel attention is set in the file given by --extra_llm_api_options")
     return [*notes, *_engine_notes(work, engine)]
 
 

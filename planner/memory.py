@@ -215,13 +215,28 @@ def state_bytes(shape: Shape, batch: Numbers, layout: CacheLayout) -> Numbers:
 
 
 def serving_runtime_bytes(
-    shape: Shape, batch: Numbers, gpu_count: Numbers, visible_per_gpu_bytes: Numbers
+    shape: Shape,
+    batch: Numbers,
+    gpu_count: Numbers,
+    visible_per_gpu_bytes: Numbers,
+    *,
+    stages: Numbers = 1.0,
+    most_sequences: float | None = None,
 ) -> Numbers:
     """
-    Buffers of a server with tensor parallelism, all GPUs together: activations, NCCL, graphs. [B]
+    Buffers of a server, all GPUs together: activations, NCCL, graphs. [B]
 
     activation = 0.19 GiB + sequences x V x 14.3 B (+ 0.34 GiB for experts), with the engine's default number
-    of sequences or the batch where that is larger; outside of torch 0.25, 2.07, 2.17 GiB on 1, 2, more GPUs.
+    of sequences or the batch where that is larger, half of it in pipelines; outside of torch 0.25, 2.07, 2.17
+    GiB on 1, 2, more ranks that share layers, 0.07 on lone ones of a pipeline.
+
+    Args:
+        shape: The model.
+        batch: Sequences at once.
+        gpu_count: All GPUs.
+        visible_per_gpu_bytes: By which the engine chooses its default. [B]
+        stages: Of a pipeline.
+        most_sequences: For which the engine is set up, in place of its default.
 
     Source:
         docs/methodology.md, "Memory"; constants in planner/data/speed.toml.
@@ -232,14 +247,17 @@ def serving_runtime_bytes(
         known.sequences_large_memory,
         known.sequences_small_memory,
     )
-    sequences = np.maximum(default, batch)
+    sequences = np.maximum(default if most_sequences is None else most_sequences, batch)
     activation = (
         known.activation_base_gib * GIB
         + sequences * shape.vocab_size * known.activation_bytes_per_sequence_and_word
         + known.activation_moe_gib * GIB * shape.is_moe
     )
-    several = np.where(np.less(gpu_count, 3), known.non_torch_gib_2_gpus, known.non_torch_gib_4_gpus)
-    outside = np.where(np.less(gpu_count, 2), known.non_torch_gib_1_gpu, several)
+    is_pipeline, ranks = np.greater(stages, 1), gpu_count / stages
+    alone = np.where(is_pipeline, known.non_torch_gib_stage, known.non_torch_gib_1_gpu)
+    several = np.where(np.less(ranks, 3), known.non_torch_gib_2_gpus, known.non_torch_gib_4_gpus)
+    outside = np.where(np.less(ranks, 2), alone, several)
+    activation = activation * np.where(is_pipeline, known.activation_share_stage, 1.0)
     total: Numbers = (activation + (outside + known.graphs_gib) * GIB) * gpu_count
     return total
 
@@ -286,12 +304,15 @@ def visible_bytes(gpu: Gpu) -> tuple[float, str | None]:
     return max(0.0, label * share - hidden), note
 
 
-def usable_bytes(visible_per_gpu_bytes: Numbers, gpu_count: Numbers, engine: Engine) -> Numbers:
+def usable_bytes(
+    visible_per_gpu_bytes: Numbers, gpu_count: Numbers, engine: Engine, fraction: float | None = None
+) -> Numbers:
     """Memory that an engine may fill, all GPUs together: a fraction, or all but its context. [B]"""
     known = constants().memory
     if engine is Engine.LLAMA_CPP:
         return np.maximum(visible_per_gpu_bytes - known.llama_cpp_context_gib * GIB, 0.0) * gpu_count
-    return visible_per_gpu_bytes * known.serving_memory_fraction * gpu_count
+    share = known.serving_memory_fraction if fraction is None else fraction
+    return visible_per_gpu_bytes * share * gpu_count
 
 
 def simple_usable_bytes(label_gb: Numbers, gpu_count: Numbers) -> Numbers:

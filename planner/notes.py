@@ -10,7 +10,7 @@ from planner.models import AttentionKind, Model
 from planner.quants import QuantFamily, QuantFormat
 from planner.shape import shape_of
 from planner.units import GB, GIB
-from planner.workload import Engine, KvDtype, Machine, Method, Workload
+from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload
 
 # Vendors on which an engine runs, by its own documentation; vLLM has plugins for the Chinese parts and Gaudi.
 _ENGINE_VENDORS = {Engine.TENSORRT_LLM: {"NVIDIA"}}
@@ -48,6 +48,7 @@ def machine_notes(work: Workload, machine: Machine) -> tuple[str, ...]:
         _unknown_rate_note(work.quant, gpu),
         _vendor_note(work.engine, gpu),
         _node_note(machine),
+        _layout_note(work, machine),
         None if simple else _rank_note(work, machine),
         None if simple else _evidence_note(work.engine, gpu),
     ]
@@ -196,6 +197,18 @@ def _node_note(machine: Machine) -> str | None:
     if node is None or machine.gpu_count <= node:
         return None
     return f"one node holds {node}x {machine.gpu.name}: a network of 25 GB/s a GPU between nodes is assumed"
+
+
+def _layout_note(work: Workload, machine: Machine) -> str | None:
+    """Say where the layout that was asked for is not the one that is taken."""
+    if work.layout == Layout() or work.method is Method.SIMPLE:
+        return None
+    if not is_tensor_parallel(work.engine):
+        return f"{work.engine} splits layers: --pipeline, --expert-ranks and --attention-data are not taken"
+    n = machine.gpu_count
+    if not work.layout.divides(float(n)):
+        return f"{n} GPUs do not divide into the groups that were asked for: all share each layer"
+    return None
 
 
 def _rank_note(work: Workload, machine: Machine) -> str | None:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.constants import is_tensor_parallel
 from planner.devices import devices, simple_peak_flops
-from planner.estimate import Question
+from planner.estimate import BY_ENGINE, Parallel, Question
 from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.reached import blocks_of
 from planner.shape import shape_of
 from planner.speed import host_bytes_per_s
-from planner.workload import Engine, Machine, Method, Workload
+from planner.workload import Engine, Layout, Machine, Method, Workload
 
 
 def weights_of(workload: Workload) -> Weights:
@@ -25,6 +26,7 @@ def question_of(
 ) -> Question:
     """Return the columns that the formulas take for these machines."""
     columns = devices([machine.gpu for machine in machines], workload.engine)
+    counts = np.array([float(machine.gpu_count) for machine in machines])
     simple = workload.method is Method.SIMPLE
     model = workload.model
     return Question(
@@ -45,7 +47,26 @@ def question_of(
         peak_flops=simple_peak_flops(columns) if simple else columns.peak_flops(workload.quant.compute_dtype),
         precision=columns.precision(workload.quant.compute_dtype),
         blocks=blocks_of(workload.quant),
-        gpu_count=np.array([float(machine.gpu_count) for machine in machines]),
+        gpu_count=counts,
+        parallel=parallel_of(workload, counts),
+        cached_tokens=workload.cached_input * workload.input_tokens,
+        drafted_tokens=float(workload.drafted_tokens),
+        acceptance=workload.acceptance or 0.0,
+        memory_fraction=workload.memory_fraction,
+        most_sequences=workload.most_sequences,
+    )
+
+
+def parallel_of(workload: Workload, counts: NDArray[np.float64]) -> Parallel:
+    """Return how each machine shares the model; a layout that does not divide its GPUs is not taken."""
+    layout = workload.layout
+    if layout == Layout() or not is_tensor_parallel(workload.engine):
+        return BY_ENGINE
+    fits = np.array([layout.divides(count) for count in counts.tolist()])
+    return Parallel(
+        stages=np.where(fits, layout.pipeline, 1.0),
+        experts=np.where(fits, layout.expert_ranks, 1.0),
+        attention=np.where(fits, layout.attention_data, 1.0),
     )
 
 

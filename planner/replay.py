@@ -224,7 +224,7 @@ def _cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
 def _parallel(result: Result) -> Parallel:
     if result.engine == Engine.LLAMA_CPP:
         return Parallel()
-    tensor = float(result.tp or result.gpu_count or 1)
+    tensor = float((result.gpu_count if (result.dp or 1) > 1 else result.tp) or result.gpu_count or 1)
     return Parallel(
         tensor=tensor,
         experts=min(tensor, float(result.ep or 1)),

@@ -23,7 +23,7 @@ from planner.quants import QuantFormat
 from planner.rates import Tier
 from planner.reading.facts import parse_facts, parse_params
 from planner.units import DAYS_PER_MONTH, HOURS_PER_MONTH
-from planner.workload import Engine, KvDtype, Method, Workload, engine_for
+from planner.workload import MOST_DRAFTED, MOST_GPUS, Engine, KvDtype, Layout, Method, Workload, engine_for
 
 SCENARIO_VERSION = 1
 DEFAULT_MODEL = "qwen3-coder-480b-a35b"
@@ -38,7 +38,6 @@ DOUBTFUL_USD_PER_KWH = 2.0
 _NEXT_FACT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")
 _OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
 # More than any machine or cluster that a plan speaks of.
-MOST_GPUS = 1024
 
 
 def _owned(name: str, value: Any) -> str:
@@ -104,6 +103,7 @@ class Owned:
 _MONEY = "an amount above 0"
 _TOKENS = "at least 1 token"
 _LIMIT_MS = "a time above 0 ms"
+_GROUPS = f"1 to {MOST_GPUS} groups of GPUs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +129,22 @@ class Scenario:
     )
     input_tokens: int = field(default=4096, metadata={"parse": count(_TOKENS)})
     output_tokens: int = field(default=512, metadata={"parse": count(_TOKENS)})
+    cached_input: float = field(
+        default=0.0, metadata={"parse": number("a fraction from 0 up, below 1", up_to=1.0)}
+    )
+    draft_tokens: int | None = field(
+        default=None, metadata={"parse": count(f"1 to {MOST_DRAFTED} tokens", up_to=MOST_DRAFTED)}
+    )
+    acceptance: float | None = field(
+        default=None, metadata={"parse": number("a probability from 0 up, below 1", up_to=1.0)}
+    )
+    pipeline: int = field(default=1, metadata={"parse": count(_GROUPS, up_to=MOST_GPUS)})
+    expert_ranks: int = field(default=1, metadata={"parse": count(_GROUPS, up_to=MOST_GPUS)})
+    attention_data: int = field(default=1, metadata={"parse": count(_GROUPS, up_to=MOST_GPUS)})
+    memory_fraction: float | None = field(
+        default=None, metadata={"parse": number("a fraction above 0 and up to 1", above=0.0, up_to=1.0)}
+    )
+    max_sequences: int | None = field(default=None, metadata={"parse": count("at least 1 sequence")})
     sizing: str | None = field(default=None, metadata={"parse": words("a file made by size or a benchmark")})
     decode_tokens_per_s: float | None = field(
         default=None, metadata={"parse": number("a speed above 0 tokens/s", above=0.0)}
@@ -184,6 +200,13 @@ class Scenario:
         self._check_together()
 
     def _check_together(self) -> None:
+        if self.cached_input >= 1.0:
+            raise InvalidScenario("cached_input", self.cached_input, "a fraction from 0 up, below 1")
+        if self.acceptance is not None and self.acceptance >= 1.0:
+            raise InvalidScenario("acceptance", self.acceptance, "a probability from 0 up, below 1")
+        if (self.draft_tokens is None) is not (self.acceptance is None):
+            missing = "acceptance" if self.acceptance is None else "draft_tokens"
+            raise InvalidScenario(missing, None, "draft_tokens and acceptance together: how many, how often")
         if self.currency != "USD":
             from planner.currencies import usd_per_unit
 
@@ -281,6 +304,14 @@ class Scenario:
             host_gb_per_s=self.host_gb_per_s,
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
+            cached_input=self.cached_input,
+            drafted_tokens=self.draft_tokens or 0,
+            acceptance=self.acceptance,
+            layout=Layout(
+                pipeline=self.pipeline, expert_ranks=self.expert_ranks, attention_data=self.attention_data
+            ),
+            memory_fraction=self.memory_fraction,
+            most_sequences=self.max_sequences,
         )
 
     @classmethod

@@ -48,9 +48,11 @@ class Shape:
     is_tied: bool
     routed_params: float
     linear_params: float
+    mixer_params: float  # of these, of attention and other mixers
     tower_params: float  # vision and audio encoders
     table_params: float  # n-gram and per-layer embedding tables: looked up, never multiplied
     routed_share: float  # of the routed experts, used by one token
+    experts_per_token: float  # routed ones; 0 without
     is_moe: bool
     is_latent: bool  # attention over a latent
     expert_columns: float  # width of one expert, infinite without experts
@@ -85,6 +87,7 @@ def shape_of(model: Model) -> Shape:
         idle = model.main_params - model.active_params - (embedding - matrix) - tower - table
         routed = max(0.0, idle / (1 - share)) if share < 1 else 0.0
     groups = model.attention_groups
+    linear = max(0.0, model.main_params - embedding - routed - tower - table)
     return Shape(
         main_params=float(model.main_params),
         active_params=float(model.active_params),
@@ -92,10 +95,12 @@ def shape_of(model: Model) -> Shape:
         head_params=matrix,
         is_tied=model.tied_embeddings,
         routed_params=routed,
-        linear_params=max(0.0, model.main_params - embedding - routed - tower - table),
+        linear_params=linear,
+        mixer_params=max(0.0, linear - _feed_forward_params(model)),
         tower_params=tower,
         table_params=table,
         routed_share=share,
+        experts_per_token=0.0 if model.moe is None else float(model.moe.experts_per_token),
         is_moe=model.moe is not None,
         is_latent=any(group.kind in (AttentionKind.MLA, AttentionKind.COMPRESSED_LATENT) for group in groups),
         expert_columns=_expert_columns(model),
@@ -109,6 +114,18 @@ def shape_of(model: Model) -> Shape:
         # Update and read-out of a state: two multiply-adds for each of its elements.
         recurrent_flops_per_token=4.0 * sum(_recurrent_elements(group) for group in groups),
     )
+
+
+def _feed_forward_params(model: Model) -> float:
+    """Return the parameters of dense and shared feed-forward parts and of routers."""
+    moe, matrices = model.moe, model.mlp_matrices
+    if moe is None:
+        columns = sum(part.width * part.blocks for part in model.mlp_widths)
+        columns = columns or (model.mlp_layers or model.num_layers) * (model.intermediate_size or 0)
+        return float(matrices * columns * model.hidden_size)
+    dense = moe.dense_layers * matrices * (moe.dense_intermediate_size or model.intermediate_size or 0)
+    shared = moe.moe_layers * moe.ffn_matrices * (moe.shared_intermediate_size or 0)
+    return float((dense + shared + moe.moe_layers * moe.routed_experts) * model.hidden_size)
 
 
 def _expert_columns(model: Model) -> float:

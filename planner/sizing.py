@@ -109,6 +109,7 @@ class Sizing:
             "engine": str(work.engine),
             "method": str(work.method),
             "offload_fraction": work.offload_fraction,
+            "serving": work.serving,
             "memory": self.memory.to_document(),
             "speed": nothing if self.speed is None else self.speed.to_document(),
             "notes": list(self.notes),

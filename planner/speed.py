@@ -22,12 +22,15 @@ class Hardware:
     sharing: Numbers  # GPUs that work on one layer together
     stages: Numbers  # groups of them with layers of their own
     expert_ranks: Numbers  # among which whole experts are shared out; 1: each expert is split among all
+    attention_groups: Numbers  # each with all weights of attention, and with sequences of its own
     micro_batches: Numbers  # parts of a batch that are at work in different stages
     bandwidth_bytes_per_s: Numbers  # of one GPU
     peak_flops: Numbers  # of one GPU, in the precision of the products
     flops_per_watt: Numbers  # of the peak, 10^12; 0 where it does not matter or is not known
     link_bytes_per_s: Numbers
     link_kind: Numbers  # 0 links of GPUs, 1 slots, 2 a network
+    group_link_bytes_per_s: Numbers  # the same within a group that shares attention
+    group_link_kind: Numbers
     host_bytes_per_s: Numbers  # for single tokens, which the CPU may compute where they lie
     host_stream_bytes_per_s: Numbers  # for prompts, computed on the GPU
 
@@ -70,9 +73,14 @@ def all_reduce_s(
     work: Work, hardware: Hardware, reached: Reached, tokens: Numbers, passes: Numbers
 ) -> Numbers:
     """
-    Time of two all-reduces a layer. [s]
+    Time of what the ranks of each layer tell each other. [s]
 
-    2 L [latency log2 n x passes + 2 (n-1)/n x tokens x H x 2 B / (link x share reached)].
+    An all-reduce after attention and one after the feed-forward part, each
+
+    L [latency log2 n x passes + 2 (n-1)/n x tokens x H x 2 B / (link x share reached)].
+
+    Groups with attention of their own reduce it among themselves; then each token goes to the ranks of its k
+    experts and back, 2 k / n x tokens x H x 2 B for each rank, where that is less.
 
     Args:
         work: The model's layers and width.
@@ -81,29 +89,57 @@ def all_reduce_s(
         tokens: Of all passes together.
         passes: Through the model.
     """
-    n = hardware.sharing
+    n, groups = hardware.sharing, hardware.attention_groups
     if isinstance(n, float) and n == 1.0:
         return 0.0
-    volume = 2.0 * (n - 1.0) / n * tokens * work.hidden_size * 2.0
-    transfer = volume / (hardware.link_bytes_per_s * reached.link_efficiency)
-    within = np.where(np.equal(hardware.link_kind, 0.0), reached.fast_link_s, reached.slow_link_s)
-    network_s = constants().link.network_latency_us * 1e-6
-    latency = np.where(np.equal(hardware.link_kind, 2.0), network_s, within)
-    return 2.0 * work.blocks * (latency * np.log2(n) * passes + transfer)
+    vectors = tokens * work.hidden_size * 2.0
+    link = hardware.link_bytes_per_s * reached.link_efficiency
+    hop_s = _hop_s(hardware.link_kind, reached)
+    reduced: Numbers = hop_s * np.log2(n) * passes + 2.0 * (n - 1.0) / n * vectors / link
+    if isinstance(groups, float) and groups == 1.0:
+        return 2.0 * work.blocks * reduced
+    each = n / groups
+    group_link = hardware.group_link_bytes_per_s * reached.link_efficiency
+    attention = _hop_s(hardware.group_link_kind, reached) * np.log2(each) * passes
+    attention = attention + 2.0 * (each - 1.0) / each * vectors / groups / group_link
+    sent = 2.0 * hop_s * passes + 2.0 * work.experts_per_token / n * vectors / link
+    is_sent = np.greater(groups, 1.0) & np.greater(work.experts_per_token, 0.0)
+    return work.blocks * (attention + np.where(is_sent, np.minimum(sent, reduced), reduced))
+
+
+def _hop_s(link_kind: Numbers, reached: Reached) -> Numbers:
+    """Latency of one step over a link. [s]"""
+    within = np.where(np.equal(link_kind, 0.0), reached.fast_link_s, reached.slow_link_s)
+    return np.where(np.equal(link_kind, 2.0), constants().link.network_latency_us * 1e-6, within)
 
 
 def decode_step(
-    work: Work, hardware: Hardware, reached: Reached, *, batch: Numbers, offload: Offload
+    work: Work,
+    hardware: Hardware,
+    reached: Reached,
+    *,
+    batch: Numbers,
+    offload: Offload,
+    tokens_each: Numbers = 1.0,
 ) -> Step:
     """
-    One decode step of `batch` sequences, one token of each.
+    One decode step.
+
+    Args:
+        work: The model.
+        hardware: The GPUs.
+        reached: What the engine reaches.
+        batch: Sequences.
+        offload: What lies in host memory.
+        tokens_each: Of each sequence: one, or the drafted ones that are verified together and one more.
 
     Source:
         docs/methodology.md, "Speed".
     """
-    tokens = np.maximum(batch / hardware.micro_batches, 1.0)
+    sequences = np.maximum(batch / hardware.micro_batches, 1.0)
+    tokens = sequences * tokens_each
     share = experts_read_share(work.routed_share, tokens, reached.expert_exponent)
-    cache = tokens * (work.cache_bytes + 2.0 * work.state_bytes)
+    cache = sequences * (work.cache_bytes + 2.0 * work.state_bytes)
     cache_s = cache / (hardware.sharing * hardware.bandwidth_bytes_per_s * reached.cache_efficiency)
     flops = _products(work, hardware, reached, tokens, tokens, share) + work.attention_flops * tokens
     layer_s = reached.layer_s + work.is_moe * reached.expert_layer_s + work.is_latent * reached.latent_layer_s
@@ -171,6 +207,26 @@ def prompt_step(
         / gain,
         overhead_s=passes * (work.blocks * layer_s + unpack_s) / gain,
     )
+
+
+def speculative_s(
+    plain: Step, verifying: Step, blocks: Numbers, drafted: Numbers, acceptance: Numbers
+) -> Numbers:
+    """
+    Time of one kept token where a draft of one layer proposes tokens that one step verifies. [s]
+
+    A step keeps (1 - a^(k+1)) / (1 - a) tokens of k drafted ones and one of its own, each accepted with
+    probability a (arXiv:2211.17192, equation 1); a drafted token takes a step of one layer.
+
+    Args:
+        plain: A step without drafts.
+        verifying: A step over drafted tokens and one more of each sequence.
+        blocks: Layers of the model.
+        drafted: Tokens, k.
+        acceptance: Probability, a, below 1.
+    """
+    kept = (1.0 - np.power(acceptance, drafted + 1.0)) / (1.0 - acceptance)
+    return (verifying.total_s + drafted * plain.total_s / blocks) / kept
 
 
 def prompt_among_others_s(
@@ -274,7 +330,8 @@ def host_bytes_per_s(host_gb_per_s: float | None, engine: Engine, method: Method
 def _weights_s(work: Work, hardware: Hardware, reached: Reached, share: Numbers, offload: Offload) -> Numbers:
     """Reading what lies on the GPUs of the weights for one pass. [s]"""
     experts = work.routed_bytes * share * (1.0 - offload.experts) / reached.expert_efficiency
-    read = work.dense_read_bytes * (1.0 - offload.dense) + experts
+    dense = work.dense_read_bytes + work.mixer_read_bytes * (hardware.attention_groups - 1.0)
+    read = dense * (1.0 - offload.dense) + experts
     return read / (hardware.sharing * hardware.bandwidth_bytes_per_s * reached.efficiency)
 
 

@@ -18,8 +18,10 @@ class Work:
     """
 
     dense_read_bytes: Numbers  # weights read for every token
+    mixer_read_bytes: Numbers  # of these, of attention and other mixers
     routed_bytes: Numbers  # of all routed experts
     routed_share: Numbers  # of the routed experts, used by one token
+    experts_per_token: Numbers  # routed ones; 0 without
     dense_params: Numbers  # multiplied for one token, experts left out
     expert_params: Numbers  # of the routed experts that one token uses
     head_params: Numbers
@@ -66,8 +68,10 @@ def work_of(
     held = np.minimum(cached_tokens, input_tokens - 1.0)
     return Work(
         dense_read_bytes=weights.dense_read_bytes,
+        mixer_read_bytes=mixer_bytes(shape, weights),
         routed_bytes=weights.routed_bytes,
         routed_share=shape.routed_share,
+        experts_per_token=shape.experts_per_token,
         dense_params=shape.active_params - expert_params,
         expert_params=expert_params,
         head_params=shape.head_params,
@@ -84,6 +88,11 @@ def work_of(
         prompt_tokens=input_tokens - held,
         output_tokens=output_tokens,
     )
+
+
+def mixer_bytes(shape: Shape, weights: Weights) -> Numbers:
+    """Weights of attention and other mixers: their share of what is read for every token. [B]"""
+    return weights.dense_read_bytes * shape.mixer_params / (shape.linear_params + shape.head_params)
 
 
 def experts_read_share(routed_share: Numbers, tokens: Numbers, exponent: Numbers) -> Numbers:

@@ -9,6 +9,11 @@ from planner.models import Model
 from planner.quants import QuantFamily, QuantFormat
 from planner.results import Result
 
+# GPUs that one machine, or one group of machines, may have.
+MOST_GPUS = 1024
+# Tokens that a draft proposes at most; published ones propose up to 8.
+MOST_DRAFTED = 16
+
 
 class Engine(StrEnum):
     """A serving engine."""
@@ -53,6 +58,25 @@ def engine_for(name: str, quant: QuantFormat) -> Engine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """How a server lays a model out over its GPUs, where that is not all of them on each layer."""
+
+    pipeline: int = 1  # groups with layers of their own
+    expert_ranks: int = 1  # among which whole experts are shared out; 1: each expert is split among all
+    attention_data: int = 1  # groups with all of attention and sequences of their own
+
+    def __post_init__(self) -> None:
+        for name in ("pipeline", "expert_ranks", "attention_data"):
+            if not 1 <= getattr(self, name) <= MOST_GPUS:
+                raise InvalidScenario(name, getattr(self, name), f"1 to {MOST_GPUS} groups of GPUs")
+
+    def divides(self, gpu_count: float) -> bool:
+        """Whether so many GPUs divide into these groups."""
+        ranks = gpu_count / self.pipeline
+        return all((ranks / groups).is_integer() for groups in (1, self.expert_ranks, self.attention_data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """A model, its weight format, and the requests it is to serve."""
 
@@ -67,6 +91,12 @@ class Workload:
     host_gb_per_s: float | None = None
     input_tokens: int = 4096
     output_tokens: int = 512
+    layout: Layout = Layout()
+    cached_input: float = 0.0  # share of each prompt that a cache of prefixes holds
+    drafted_tokens: int = 0  # proposed by a draft of one layer (MTP, EAGLE) and verified in one step
+    acceptance: float | None = None  # of each drafted token
+    memory_fraction: float | None = None  # of a server; None: the engine's own
+    most_sequences: int | None = None  # for which a server is set up; None: the engine's own
     own_results: tuple[Result, ...] = ()  # measured by the user; they correct the estimates
 
     def __post_init__(self) -> None:
@@ -78,10 +108,41 @@ class Workload:
             raise InvalidScenario("offload", self.offload_fraction, "a fraction from 0 to 1")
         if self.host_gb_per_s is not None and not 0 < self.host_gb_per_s < float("inf"):
             raise InvalidScenario("host_gb_per_s", self.host_gb_per_s, "a bandwidth above 0 GB/s")
+        self._check_serving()
         if self.input_tokens < 1:
             raise InvalidScenario("input_tokens", self.input_tokens, "at least 1 token")
         if self.output_tokens < 1:
             raise InvalidScenario("output_tokens", self.output_tokens, "at least 1 token")
+
+    @property
+    def serving(self) -> dict[str, float | int]:
+        """The settings of serving that are not at their default, by the names of their options."""
+        settings = {
+            "cached_input": self.cached_input or None,
+            "draft_tokens": self.drafted_tokens or None,
+            "acceptance": self.acceptance,
+            "memory_fraction": self.memory_fraction,
+            "max_sequences": self.most_sequences,
+        }
+        groups = ("pipeline", "expert_ranks", "attention_data")
+        settings |= {name: getattr(self.layout, name) for name in groups if getattr(self.layout, name) > 1}
+        return {name: value for name, value in settings.items() if value is not None}
+
+    def _check_serving(self) -> None:
+        if not 0.0 <= self.cached_input < 1.0:
+            raise InvalidScenario("cached_input", self.cached_input, "a fraction from 0 up, below 1")
+        if not 0 <= self.drafted_tokens <= MOST_DRAFTED:
+            raise InvalidScenario("draft_tokens", self.drafted_tokens, f"1 to {MOST_DRAFTED} tokens")
+        if self.acceptance is not None and not 0.0 <= self.acceptance < 1.0:
+            raise InvalidScenario("acceptance", self.acceptance, "a probability from 0 up, below 1")
+        if (self.drafted_tokens > 0) is not (self.acceptance is not None):
+            raise InvalidScenario(
+                "acceptance", self.acceptance, "draft_tokens and acceptance together: how many, how often"
+            )
+        if self.memory_fraction is not None and not 0.0 < self.memory_fraction <= 1.0:
+            raise InvalidScenario("memory_fraction", self.memory_fraction, "a fraction above 0 and up to 1")
+        if self.most_sequences is not None and self.most_sequences < 1:
+            raise InvalidScenario("max_sequences", self.most_sequences, "at least 1 sequence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,14 @@ WORKLOAD_OPTIONS = (
     "host_gb_per_s",
     "input_tokens",
     "output_tokens",
+    "cached_input",
+    "draft_tokens",
+    "acceptance",
+    "pipeline",
+    "expert_ranks",
+    "attention_data",
+    "memory_fraction",
+    "max_sequences",
     "decode_tokens_per_s",
 )
 TERMS_OPTIONS = (
@@ -133,6 +141,14 @@ def workload_parent() -> Parser:
     add("--host-gb-per-s", metavar="X", type=number, help="bandwidth of that RAM as the GPU sees it")
     add("--input-tokens", metavar="N", type=count, help="tokens into one request (4096)")
     add("--output-tokens", metavar="N", type=count, help="tokens out of one request (512)")
+    add("--cached-input", metavar="F", type=number, help="share of each prompt found in the prefix cache (0)")
+    add("--draft-tokens", metavar="N", type=count, help="speculative decoding: tokens of a one-layer draft")
+    add("--acceptance", metavar="F", type=number, help="probability that a drafted token is kept")
+    add("--pipeline", metavar="N", type=count, help="pipeline stages of a server (1)")
+    add("--expert-ranks", metavar="N", type=count, help="ranks that share whole experts (1: each is split)")
+    add("--attention-data", metavar="N", type=count, help="groups with all of attention (1)")
+    add("--memory-fraction", metavar="F", type=number, help="memory that a server fills (0.90)")
+    add("--max-sequences", metavar="N", type=count, help="sequences that a server is set up for")
     add(
         "--decode-tokens-per-s",
         metavar="X",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dashboard import tables
+from dashboard.commands.arguments import WORKLOAD_OPTIONS
 from dashboard.commands.base import Context, Output, UsageError, suggestion
 from dashboard.commands.files import write_file
 from dashboard.commands.inputs import Found, model_named, stated_in
@@ -64,6 +65,11 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Size every row of the file and write all of them."""
     if arguments.output is None:
         raise UsageError("--rows: say where the sized rows go: -o OUT.csv")
+    other = [
+        name for name in WORKLOAD_OPTIONS if name not in (*OPTIONS, "method") and hasattr(arguments, name)
+    ]
+    if other:
+        raise UsageError(f"--{other[0].replace('_', '-')}: not taken with --rows")
     table = _read(arguments.rows)
     warnings = _odd_columns(table)
     columns = {name: _cells(table, name, arguments, warnings) for name in OPTIONS}

@@ -66,6 +66,7 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     if arguments.output is not None:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
     from planner import evidence
+    from planner.fitting import remedies
 
     question = asked(arguments)
     sizing = sized(question)
@@ -77,15 +78,22 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     record = provenance(question.model).to_document()
     near = [evidence.to_document(one) for one in evidence.nearest(sizing.workload, sizing.machine, NEAREST)]
 
+    would_fit = remedies(sizing)
+
     def text() -> str:
         from dashboard.commands.sizing_text import details
 
-        return details(sizing, near)
+        return details(sizing, near, would_fit)
 
     from dashboard.commands.sizing_text import sentence
 
     return Output(
-        document={**sizing.to_document(), "provenance": record, "evidence": near},
+        document={
+            **sizing.to_document(),
+            "remedies": [remedy.to_document() for remedy in would_fit],
+            "provenance": record,
+            "evidence": near,
+        },
         headline=sentence(sizing),
         text=text,
         warnings=warnings,

@@ -6,11 +6,12 @@ from typing import Any
 from dashboard import tables
 from dashboard.commands.evidence import results_table
 from planner.evidence import NEAR_DISTANCE
+from planner.fitting import Remedy
 from planner.models import Model
 from planner.provenance import provenance
 from planner.sizing import Sizing
 from planner.speeds import SpeedSource
-from planner.units import GB
+from planner.units import GB, GIB
 from planner.usability import verdict
 
 DEFINITIONS = (
@@ -37,19 +38,29 @@ def sentence(sizing: Sizing) -> str:
     return f"{fits}." if sizing.speed is None else f"{fits}, {_speed(sizing)} for one sequence."
 
 
-def details(sizing: Sizing, near: Sequence[Mapping[str, Any]] = ()) -> str:
+def details(sizing: Sizing, near: Sequence[Mapping[str, Any]] = (), would_fit: Sequence[Remedy] = ()) -> str:
     """Return the tables of memory and speed, what was measured nearest, the notes and the footnotes."""
     speed = "" if sizing.speed is None else _speed_table(sizing)
     notes = tables.bullets(sizing.notes)
     parts = (
         _setting(sizing),
         _memory_table(sizing),
+        _remedies(would_fit),
         speed,
         _evidence(near),
         _model(sizing.workload.model),
         notes,
     )
     return tables.paragraphs(*parts, _footnote([sizing]))
+
+
+def _remedies(would_fit: Sequence[Remedy]) -> str:
+    if not would_fit:
+        return ""
+    lines = [
+        f"{remedy.text} ({tables.gib(remedy.headroom_bytes / GIB)} GiB to spare)" for remedy in would_fit
+    ]
+    return f"it would fit with any of:\n{tables.bullets(lines)}"
 
 
 def _model(model: Model) -> str:
@@ -129,9 +140,10 @@ def _setting(sizing: Sizing) -> str:
     offload = f", {tables.share(work.offload_fraction)} of the weights offloaded" * bool(
         work.offload_fraction
     )
+    serving = "".join(f", {name.replace('_', ' ')} {value:g}" for name, value in work.serving.items())
     return (
         f"context {work.context_tokens:,} tokens, batch {work.batch}, KV cache {work.kv_dtype}, "
-        f"engine {work.engine}, method {work.method}{offload}"
+        f"engine {work.engine}, method {work.method}{offload}{serving}"
     )
 
 

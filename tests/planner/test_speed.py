@@ -32,6 +32,7 @@ from planner.sizing import size
 from planner.speed import (
     Hardware,
     Offload,
+    Step,
     all_reduce_s,
     decode_step,
     host_bytes_per_s,
@@ -39,6 +40,7 @@ from planner.speed import (
     prompt_step,
     simple_decode_s,
     simple_prefill_tokens_per_s,
+    speculative_s,
     steady_state,
 )
 from planner.work import (
@@ -100,12 +102,15 @@ def hardware(name, engine, count=1, precision="bf16"):
         sharing=1.0 if is_split else float(count),
         stages=float(count) if is_split else 1.0,
         expert_ranks=1.0,
+        attention_groups=1.0,
         micro_batches=1.0,
         bandwidth_bytes_per_s=float(columns.bandwidth_bytes_per_s[0]),
         peak_flops=float(columns.peak_flops(precision)[0]),
         flops_per_watt=float(columns.flops_per_watt[0]),
         link_bytes_per_s=float(link[0]),
         link_kind=float(kind[0]),
+        group_link_bytes_per_s=float(link[0]),
+        group_link_kind=float(kind[0]),
         host_bytes_per_s=54e9,
         host_stream_bytes_per_s=54e9,
     )
@@ -371,6 +376,63 @@ def test_prompts_in_company_share_chunks_and_leave_the_weights_to_the_steps():
     assert many == pytest.approx(alone.compute_s + 1.6e-3)
     staged = prompt_among_others_s(work, replace(machine, micro_batches=4.0), known, batch=64.0, offload=none)
     assert staged == pytest.approx(many / 4)
+
+
+def grouped(groups, tokens):
+    """DeepSeek V3 on eight H200 in so many groups with attention of their own."""
+    machine = replace(hardware("H200 SXM", Engine.VLLM, 8), attention_groups=float(groups))
+    work = task(DEEPSEEK, "FP8")
+    return all_reduce_s(work, machine, ROUND, tokens, 1.0)
+
+
+def test_groups_with_attention_of_their_own_send_tokens_to_their_experts():
+    vectors = 64 * 7168 * 2
+    sent = 2 * 5e-6 + 2 * 8 / 8 * vectors / 360e9
+    assert grouped(8, 64.0) == pytest.approx(61 * sent)
+    assert grouped(8, 64.0) == pytest.approx(0.9209e-3, abs=1e-7)
+    together = 2 * 61 * (15e-6 + 2 * 7 / 8 * vectors / 360e9)
+    assert grouped(1, 64.0) == pytest.approx(together)
+    assert together == pytest.approx(2.3741e-3, abs=1e-7)
+    # two groups of four: each reduces half of the tokens; with few tokens a second all-reduce would take more
+    attention = 2 * 5e-6 + 2 * 3 / 4 * vectors / 2 / 360e9
+    reduced = 15e-6 + 2 * 7 / 8 * vectors / 360e9
+    assert grouped(2, 64.0) == pytest.approx(61 * (attention + min(sent, reduced)))
+
+
+def test_groups_read_attention_once_each():
+    work = task(DEEPSEEK, "FP8")
+    machine = hardware("H200 SXM", Engine.VLLM, 8, "fp8")
+    none = Offload()
+    alone, four = (
+        decode_step(work, replace(machine, attention_groups=groups), ROUND, batch=1.0, offload=none).memory_s
+        for groups in (1.0, 4.0)
+    )
+    more = 3 * work.mixer_read_bytes / (8 * 4800e9 * 0.9)
+    assert four - alone == pytest.approx(more)
+    # 61 x (q 7168 x 1536 + 1536 x 24576, kv 7168 x 576 + 512 x 32768, o 16384 x 7168), norms beside
+    matrices = 61 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384 * 7168)
+    assert shape_of(DEEPSEEK).mixer_params == pytest.approx(matrices, rel=1e-3)
+
+
+def test_a_draft_saves_steps_and_costs_one_layer_a_token():
+    plain, verifying = (
+        Step(memory_s=time, compute_s=0.0, interconnect_s=0.0, host_s=0.0, overhead_s=0.0)
+        for time in (0.020, 0.024)
+    )
+    assert speculative_s(plain, verifying, 61.0, 2.0, 0.7) == pytest.approx(0.011258, abs=1e-6)
+    # nothing is ever kept: one token a step, and its drafts for nothing
+    assert speculative_s(plain, verifying, 61.0, 2.0, 0.0) == pytest.approx(0.024 + 0.04 / 61)
+
+
+def test_verified_tokens_share_the_cache_and_add_work():
+    work, machine = task(LLAMA_8B, "BF16"), hardware("H100 SXM", Engine.VLLM)
+    one, three = (
+        decode_step(work, machine, ROUND, batch=4.0, offload=Offload(), tokens_each=each)
+        for each in (1.0, 3.0)
+    )
+    assert three.memory_s == pytest.approx(one.memory_s)
+    assert three.compute_s == pytest.approx(3 * one.compute_s)
+    assert three.overhead_s == pytest.approx(one.overhead_s)
 
 
 def test_arrays_give_what_numbers_give():

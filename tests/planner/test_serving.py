@@ -1,0 +1,174 @@
+"""How a server is set up: groups of GPUs, cached prompts, drafts, memory that it fills."""
+
+import json
+
+import pytest
+
+from planner.errors import InvalidScenario
+from planner.gpus import all_gpus
+from planner.launch import launch
+from planner.models import all_models
+from planner.quants import find_quant
+from planner.scenario import Scenario
+from planner.shape import shape_of
+from planner.sizing import size
+from planner.units import GIB
+from planner.workload import Engine, Layout, Machine, Workload
+
+LLAMA_70B = all_models()["llama-3.3-70b-instruct"]
+DEEPSEEK = all_models()["deepseek-v3-0324"]
+
+
+def sized(model, count, gpu="H200 SXM", **asked):
+    work = Workload(model=model, quant=find_quant("FP8"), engine=Engine.VLLM, **asked)
+    return size(work, Machine(gpu=all_gpus()[gpu], gpu_count=count))
+
+
+def test_a_pipeline_shares_each_layer_among_fewer_gpus():
+    together, staged = (sized(LLAMA_70B, 8, batch=32, layout=Layout(pipeline=stages)) for stages in (1, 4))
+    # 8 KV heads: no copies on 8 ranks nor on 2
+    assert staged.memory.kv_cache_bytes == together.memory.kv_cache_bytes
+    # 1,024 sequences x 128,256 x 14.3 B: 0.55 of it in stages, with two ranks each; 2.07 in place of 2.17 GiB
+    activation = 0.19 * GIB + 1024 * 128_256 * 14.3
+    assert together.memory.runtime_bytes == pytest.approx(8 * (activation + (2.17 + 0.90) * GIB))
+    assert staged.memory.runtime_bytes == pytest.approx(8 * (0.55 * activation + (2.07 + 0.90) * GIB))
+    alone = sized(LLAMA_70B, 8, layout=Layout(pipeline=8))
+    assert alone.memory.runtime_bytes == pytest.approx(8 * (0.55 * activation + (0.07 + 0.90) * GIB))
+    # a single stream passes through one stage after the other
+    one, four = (sized(LLAMA_70B, 8, layout=Layout(pipeline=stages)).speed for stages in (1, 4))
+    assert four.decode_tokens_per_s < 0.7 * one.decode_tokens_per_s
+
+
+def test_attention_groups_keep_a_latent_cache_once_and_their_weights_each():
+    together, groups = (
+        sized(DEEPSEEK, 8, batch=64, layout=Layout(attention_data=groups)) for groups in (1, 8)
+    )
+    assert groups.memory.kv_cache_bytes == pytest.approx(together.memory.kv_cache_bytes / 8)
+    attention = shape_of(DEEPSEEK).mixer_params
+    extra = groups.memory.weights_bytes - together.memory.weights_bytes
+    assert extra == pytest.approx(7 * attention, rel=0.1)  # one byte each; the head's 16 bits are spread
+    assert groups.memory.max_batch > 5 * together.memory.max_batch
+
+
+def test_a_layout_that_does_not_divide_the_gpus_is_said_and_not_taken():
+    plain = sized(LLAMA_70B, 6)
+    found = sized(LLAMA_70B, 6, layout=Layout(pipeline=4))
+    assert found.speed == plain.speed
+    assert any("6 GPUs do not divide" in note for note in found.notes)
+    gguf = Workload(model=LLAMA_70B, quant=find_quant("Q4_K_M"), layout=Layout(pipeline=2))
+    notes = size(gguf, Machine(gpu=all_gpus()["H200 SXM"], gpu_count=2)).notes
+    assert any("llama.cpp splits layers" in note for note in notes)
+
+
+def test_a_cached_prompt_is_not_computed_again():
+    plain, cached = (
+        sized(LLAMA_70B, 4, batch=16, input_tokens=8000, context_tokens=8192, cached_input=share).speed
+        for share in (0.0, 0.9)
+    )
+    assert cached.decode_tokens_per_s == plain.decode_tokens_per_s
+    assert cached.ttft_ms < plain.ttft_ms / 3
+    assert cached.tpot_ms < plain.tpot_ms
+    assert cached.aggregate_tokens_per_s > plain.aggregate_tokens_per_s
+
+
+def test_drafts_speed_up_a_stream_by_less_than_what_is_kept():
+    plain, drafted = (
+        sized(DEEPSEEK, 8, drafted_tokens=drafts, acceptance=acceptance)
+        for drafts, acceptance in ((0, None), (2, 0.7))
+    )
+    gain = drafted.speed.decode_tokens_per_s / plain.speed.decode_tokens_per_s
+    assert 1.3 < gain < 2.19
+    assert drafted.speed.tpot_ms == pytest.approx(1e3 / drafted.speed.decode_tokens_per_s)
+    # the mean layer of 61, with its experts
+    layer = (drafted.memory.weights_bytes - plain.memory.weights_bytes) / plain.memory.weights_bytes
+    assert layer == pytest.approx(1 / 61, rel=0.05)
+
+
+def test_memory_that_a_server_fills_and_sequences_it_is_set_up_for():
+    plain = sized(LLAMA_70B, 1, "H200 SXM").memory
+    more = sized(LLAMA_70B, 1, "H200 SXM", memory_fraction=0.95).memory
+    assert more.usable_bytes / plain.usable_bytes == pytest.approx(0.95 / 0.90)
+    fewer = sized(LLAMA_70B, 1, "H200 SXM", most_sequences=256).memory
+    assert plain.runtime_bytes - fewer.runtime_bytes == pytest.approx((1024 - 256) * 128_256 * 14.3)
+
+
+def test_what_is_not_at_its_default_stands_in_the_document():
+    layout = Layout(pipeline=2, expert_ranks=2, attention_data=2)
+    found = sized(DEEPSEEK, 8, layout=layout, cached_input=0.5, drafted_tokens=1, acceptance=0.8)
+    assert found.to_document()["serving"] == {
+        "cached_input": 0.5,
+        "draft_tokens": 1,
+        "acceptance": 0.8,
+        "pipeline": 2,
+        "expert_ranks": 2,
+        "attention_data": 2,
+    }
+    assert sized(DEEPSEEK, 8).to_document()["serving"] == {}
+
+
+def test_commands_start_what_was_sized():
+    layout = Layout(pipeline=2, expert_ranks=4, attention_data=2)
+    asked = {"layout": layout, "drafted_tokens": 1, "acceptance": 0.8, "memory_fraction": 0.95}
+    found = sized(DEEPSEEK, 8, **asked, most_sequences=64)
+    vllm = launch(found).command.replace("\\\n ", "").split()
+    for flag, value in (
+        ("--tensor-parallel-size", "2"),
+        ("--pipeline-parallel-size", "2"),
+        ("--data-parallel-size", "2"),
+        ("--gpu-memory-utilization", "0.95"),
+        ("--max-num-seqs", "64"),
+    ):
+        assert vllm[vllm.index(flag) + 1] == value
+    assert "--enable-expert-parallel" in vllm
+    drafts = json.loads(vllm[vllm.index("--speculative-config") + 1].strip("'"))
+    assert drafts == {"method": "mtp", "num_speculative_tokens": 1}
+    sglang = launch(found, Engine.SGLANG).command.replace("\\\n ", "").split()
+    for flag, value in (("--tp", "4"), ("--pp-size", "2"), ("--dp", "2"), ("--ep-size", "4")):
+        assert sglang[sglang.index(flag) + 1] == value
+    assert "--enable-dp-attention" in sglang
+    assert any("without speculative decoding" in note for note in launch(found, Engine.SGLANG).notes)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"cached_input": 1.0}, "cached_input"),
+        ({"draft_tokens": 2}, "acceptance"),
+        ({"acceptance": 0.5}, "draft_tokens"),
+        ({"draft_tokens": 2, "acceptance": 1.0}, "acceptance"),
+        ({"draft_tokens": 17, "acceptance": 0.5}, "draft_tokens"),
+        ({"pipeline": 0}, "pipeline"),
+        ({"attention_data": 5000}, "attention_data"),
+        ({"memory_fraction": 0.0}, "memory_fraction"),
+        ({"memory_fraction": 1.5}, "memory_fraction"),
+        ({"max_sequences": 0}, "max_sequences"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_by_name(asked, field):
+    with pytest.raises(InvalidScenario) as refused:
+        Scenario(model="qwen3-8b", **asked)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cached_input": 1.0},
+        {"drafted_tokens": 2},
+        {"acceptance": 0.5},
+        {"drafted_tokens": 99, "acceptance": 0.5},
+        {"memory_fraction": 0.0},
+        {"most_sequences": 0},
+    ],
+)
+def test_a_workload_refuses_them_too(asked):
+    with pytest.raises(InvalidScenario):
+        Workload(model=LLAMA_70B, quant=find_quant("FP8"), **asked)
+
+
+def test_a_scenario_carries_its_settings():
+    asked = {"cached_input": 0.5, "draft_tokens": 2, "acceptance": 0.75, "pipeline": 2, "max_sequences": 64}
+    work = Scenario(model="qwen3-8b", **asked).workload(LLAMA_70B, find_quant("FP8"))
+    assert work.serving == asked
+    scenario = Scenario(model="qwen3-8b", **asked)
+    assert Scenario.from_toml(scenario.to_toml()) == scenario
