@@ -434,7 +434,7 @@ def _break_even(
 
 
 def is_estimate(option: Option) -> bool:
-    """Whether an option's speed, and with it its price of a token, is estimated."""
+    """Whether the speed of an option's whole batch, and with it its price of a token, is estimated."""
     if option.kind is Kind.API or option.point is None:
         return False
-    return option.point.speed.source is SpeedSource.ESTIMATED
+    return option.point.speed.aggregate_source is SpeedSource.ESTIMATED

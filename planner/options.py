@@ -204,6 +204,7 @@ class Option:
             "kwh_per_million_tokens": self.kwh_per_million_tokens,
             "g_co2_per_million_tokens": self.g_co2_per_million_tokens,
             "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
+            "aggregate_source": str(speed.aggregate_source) if speed else None,
         }
 
 

@@ -27,7 +27,12 @@ class SpeedSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Speed of one replica; the definitions are those of docs/interface.md."""
+    """
+    Speed of one replica; the definitions are those of docs/interface.md.
+
+    `source` is that of a decode step, `aggregate_source` that of all sequences and of the time between
+    tokens. Prompts and the first token are always estimated.
+    """
 
     decode_tokens_per_s: float
     decode_low: float
@@ -46,6 +51,7 @@ class Speed:
     tpot_high: float
     bound: Bound
     source: SpeedSource = SpeedSource.ESTIMATED
+    aggregate_source: SpeedSource = SpeedSource.ESTIMATED
 
     def to_document(self) -> Mapping[str, object]:
         """Return the `speed` part of `breakeven.size/1`."""
@@ -67,6 +73,7 @@ class Speed:
             "tpot_high": self.tpot_high,
             "bound": str(self.bound),
             "source": str(self.source),
+            "aggregate_source": str(self.aggregate_source),
         }
 
 
@@ -76,7 +83,9 @@ def stated(
     """
     Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours.
 
-    What the prompts of others add to the time between tokens stays, and so does the time to the first.
+    What the prompts of others add to the time between tokens stays, and so does the time to the first: these
+    are estimates still, and with them what all sequences get. Where no prompt is reckoned with, that is the
+    stated step times the batch.
     """
     low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
     tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
@@ -84,6 +93,8 @@ def stated(
     if work.method is Method.CALIBRATED:
         request_s = (speed.ttft_ms + (work.output_tokens - 1) * tpot_ms) / 1e3
         aggregate = work.batch * work.output_tokens / request_s
+    source = SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED
+    is_step_only = work.method is not Method.CALIBRATED
     change = aggregate / speed.aggregate_tokens_per_s
     slower = tpot_ms / speed.tpot_ms
     return replace(
@@ -97,7 +108,8 @@ def stated(
         tpot_ms=tpot_ms,
         tpot_low=speed.tpot_low * slower,
         tpot_high=speed.tpot_high * slower,
-        source=SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED,
+        source=source,
+        aggregate_source=source if is_step_only else SpeedSource.ESTIMATED,
     )
 
 

@@ -110,7 +110,7 @@ def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
     def paid(usd: float | str | None) -> str | None:
         return None if usd is None else tables.money(money.amount(float(usd)))
 
-    estimate = option["speed_source"] == "estimated"
+    estimate, estimates = (option[name] == "estimated" for name in ("speed_source", "aggregate_source"))
     price = option["price"] or {}
     return (
         number,
@@ -120,9 +120,9 @@ def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
         option["tier"],
         paid(option["usd_per_hour"]),
         paid(option["usd_per_month"]),
-        tables.starred(paid(option["usd_per_million_tokens"]), estimate),
+        tables.starred(paid(option["usd_per_million_tokens"]), estimates),
         tables.starred(tables.tokens_per_s(option["decode_tokens_per_s"]), estimate),
-        tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimate),
+        tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimates),
         _payback(option),
         _note(option),
         _price(price),

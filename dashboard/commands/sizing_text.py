@@ -126,11 +126,11 @@ def _speed_cells(sizing: Sizing) -> tuple[str | None, ...]:
     speed = sizing.speed
     if speed is None:
         return (None, None, None, None)
-    mark = speed.source is SpeedSource.ESTIMATED
+    step, whole = (one is SpeedSource.ESTIMATED for one in (speed.source, speed.aggregate_source))
     return (
-        tables.starred(tables.tokens_per_s(speed.decode_tokens_per_s), mark),
-        tables.starred(tables.tokens_per_s(speed.aggregate_tokens_per_s), mark),
-        tables.starred(tables.number(speed.ttft_ms), mark),
+        tables.starred(tables.tokens_per_s(speed.decode_tokens_per_s), step),
+        tables.starred(tables.tokens_per_s(speed.aggregate_tokens_per_s), whole),
+        tables.starred(tables.number(speed.ttft_ms)),
         str(speed.bound),
     )
 
@@ -173,25 +173,20 @@ def _memory_table(sizing: Sizing) -> str:
 def _speed_table(sizing: Sizing) -> str:
     speed = sizing.speed
     assert speed is not None
-    mark = speed.source is SpeedSource.ESTIMATED
-
-    def cell(value: float | None) -> str | None:
-        return tables.starred(tables.tokens_per_s(value), mark)
-
+    step, whole = (one is SpeedSource.ESTIMATED for one in (speed.source, speed.aggregate_source))
+    every = (speed.aggregate_tokens_per_s, speed.aggregate_low, speed.aggregate_high)
+    prompt = (speed.prefill_tokens_per_s, speed.prefill_low, speed.prefill_high)
+    figures = (
+        ("decode, one sequence, tok/s", step, speed.decode_tokens_per_s, speed.decode_low, speed.decode_high),
+        ("all sequences, output tok/s", whole, *every),
+        ("prefill, one prompt, tok/s", True, *prompt),
+        ("time to first token, ms", True, speed.ttft_ms, speed.ttft_low, speed.ttft_high),
+        ("time per further token, ms", whole, speed.tpot_ms, speed.tpot_low, speed.tpot_high),
+    )
+    show = tables.tokens_per_s  # one decimal below 100 suits milliseconds as well
     rows = [
-        (
-            "decode, one sequence, tok/s",
-            cell(speed.decode_tokens_per_s),
-            f"{tables.tokens_per_s(speed.decode_low)} - {tables.tokens_per_s(speed.decode_high)}",
-        ),
-        (
-            "all sequences, output tok/s",
-            cell(speed.aggregate_tokens_per_s),
-            f"{tables.tokens_per_s(speed.aggregate_low)} - {tables.tokens_per_s(speed.aggregate_high)}",
-        ),
-        ("prefill, one prompt, tok/s", cell(speed.prefill_tokens_per_s), None),
-        ("time to first token, ms", cell(speed.ttft_ms), None),
-        ("time per further token, ms", cell(speed.tpot_ms), None),
+        (title, tables.starred(show(value), mark), "" if low == high else f"{show(low)} - {show(high)}")
+        for title, mark, value, low, high in figures
     ]
     good_for = verdict(speed)
     limit = f"limited by: {speed.bound} ({speed.source})\ngood for: {good_for.usability} ({good_for.reason})"
@@ -206,7 +201,6 @@ def _speed(sizing: Sizing) -> str:
 
 
 def _footnote(sizings: Sequence[Sizing]) -> str:
-    speeds = [sizing.speed for sizing in sizings if sizing.speed is not None]
-    if not any(speed.source is SpeedSource.ESTIMATED for speed in speeds):
-        return DEFINITIONS if speeds else ""
+    if all(sizing.speed is None for sizing in sizings):
+        return ""
     return f"{tables.ESTIMATE_NOTE}; {DEFINITIONS}"

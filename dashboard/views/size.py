@@ -58,13 +58,13 @@ def _figures(sizing: Sizing, rental: Option | None) -> None:
         ("Headroom [GiB]", tables.gib(memory["headroom_gib"]), f"{tables.share(memory['utilization'])} used"),
     ]
     if speed is not None:
-        mark = speed.source is SpeedSource.ESTIMATED
-        decode, everyone = _fast(speed.decode_tokens_per_s, mark), _fast(speed.aggregate_tokens_per_s, mark)
-        wait = tables.starred(tables.number(speed.ttft_ms), mark)
+        step, whole = (one is SpeedSource.ESTIMATED for one in (speed.source, speed.aggregate_source))
+        decode, everyone = _fast(speed.decode_tokens_per_s, step), _fast(speed.aggregate_tokens_per_s, whole)
+        wait = tables.starred(tables.number(speed.ttft_ms))
         figures += [
             ("Decode [tok/s]", decode, _between(speed.decode_low, speed.decode_high)),
             ("All sequences [tok/s]", everyone, _between(speed.aggregate_low, speed.aggregate_high)),
-            ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, mark), f"first token {wait} ms"),
+            ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, True), f"first token {wait} ms"),
         ]
     if rental is not None and rental.token_prices is not None:
         price = tables.starred(tables.money(rental.token_prices.usd_per_million_tokens))

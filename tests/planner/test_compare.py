@@ -28,7 +28,8 @@ OPTION_KEYS = [
     "ttft_ms", "tpot_ms", "speed_source", "price", "purchase_usd", "purchase_source", "power_w",
     "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
-    "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against", "is_too_slow", "passed_over",
+    "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
+    "aggregate_source", "is_too_slow", "passed_over",
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from planner.models import find_model
 from planner.quants import find_quant
 from planner.scenario import Scenario
 from planner.sizing import size
-from planner.workload import Machine
+from planner.workload import Machine, Method
 from tests.planner.plans import CODER, SMALL, rate
 
 LLAMA_BENCH = [
@@ -164,3 +164,20 @@ def test_measurement_of_one_machine_leaves_the_others_estimated() -> None:
     }
     assert speeds["B200", 2] == (20.0, "measured")
     assert speeds["H200 SXM", 8][1] == "estimated"
+
+
+def test_what_a_measured_step_leaves_open_stays_an_estimate() -> None:
+    rates = [rate("runpod", "RTX 4090", 1, "0.34")]
+    stated = Measurement(gpu="RTX 4090", gpu_count=1, decode_tokens_per_s=100.0, source="a bench of its own")
+    calibrated, simple = (
+        next(
+            option.to_document()
+            for option in plan(Scenario(model=SMALL, method=method), rates, measurement=stated).options
+            if option.kind == "rent"
+        )
+        for method in (Method.CALIBRATED, Method.SIMPLE)
+    )
+    assert calibrated["speed_source"] == simple["speed_source"] == "measured"
+    assert calibrated["aggregate_source"] == "estimated"  # prompts stand between the tokens
+    assert simple["aggregate_source"] == "measured"  # the step itself, times a batch of 1
+    assert simple["aggregate_tokens_per_s"] == 100.0
