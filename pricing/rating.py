@@ -117,9 +117,10 @@ def rates(connection: Connection, selection: Selection, describe: Describe) -> l
     if selection.moment is not None:
         rows = _newest_of_each(rows)
     with uncollected():
-        return _rated(
-            rows, selection, describe, _waiting(connection, selection), _told(connection, selection)
-        )
+        notes = _waiting(connection, selection)
+        if any(row.origin == Origin.SNAPSHOT for row in rows):
+            notes |= _waiting_beside(connection, selection, rows)
+        return _rated(rows, selection, describe, notes, _told(connection, selection))
 
 
 def _cheapest(connection: Connection, where: Where, *, by_region: bool) -> list[Any]:
@@ -282,14 +283,42 @@ def _waiting(connection: Connection, selection: Selection) -> dict[int, str]:
     where = Where().at(selection.moment).add("p.verdict <> 'verified' AND p.verdict = 'quarantined'")
     where.add("p.origin = 'refresh'")
     sql = f"SELECT p.series_id, p.usd_per_hour, p.last_seen_at, p.reasons FROM price p {where}"
-    notes = {}
+    return {row.series_id: _waits(row) for row in fetch(connection, sql, where)}
+
+
+def _waiting_beside(connection: Connection, selection: Selection, rows: Sequence[Row[Any]]) -> dict[int, str]:
+    """
+    Return the same for bundled prices, whose instances and places are spelled otherwise than in own runs.
+
+    What waits in the same place is named, else what waits of the same machine elsewhere, with its place.
+    """
+    where = selection.where().add(RANKABLE).add("p.series_id = s.id AND p.origin = 'refresh'")
+    where.add("p.verdict <> 'verified' AND p.verdict = 'quarantined'")
+    sql = (
+        "SELECT s.provider, s.gpu, s.gpu_count, s.tier, s.instance_type, s.region, s.region_key, "
+        f"p.usd_per_hour, p.last_seen_at, p.reasons {PRICE_FIRST} {where} ORDER BY p.usd_per_hour, p.id"
+    )
+    found: dict[Machine, list[Row[Any]]] = {}
     for row in fetch(connection, sql, where):
-        why = "; ".join(json.loads(row.reasons)) if row.reasons else "not confirmed yet"
-        notes[row.series_id] = (
-            f"a newer price, {micros_text(row.usd_per_hour)} USD/h seen on {utc(row.last_seen_at):%Y-%m-%d}, "
-            f"waits in quarantine: {why}"
-        )
+        found.setdefault((row.provider, row.gpu, row.gpu_count, row.tier), []).append(row)
+    notes: dict[int, str] = {}
+    for row in rows:
+        others = found.get((row.provider, row.gpu, row.gpu_count, row.tier), ())
+        if row.origin != Origin.SNAPSHOT or not others:
+            continue
+        here = [one for one in others if is_same_place(row.region_key, one.region_key)]
+        named = [one for one in here or others if one.instance_type == row.instance_type]
+        one = (named or here or others)[0]
+        notes[row.id] = _waits(one, "" if here else f" in {one.region}")
     return notes
+
+
+def _waits(row: Any, where: str = "") -> str:
+    why = "; ".join(json.loads(row.reasons)) if row.reasons else "not confirmed yet"
+    return (
+        f"a newer price{where}, {micros_text(row.usd_per_hour)} USD/h seen on "
+        f"{utc(row.last_seen_at):%Y-%m-%d}, waits in quarantine: {why}"
+    )
 
 
 def _unrankable(connection: Connection, selection: Selection) -> list[LeftOut]:

@@ -15,7 +15,7 @@ from pricing.errors import NothingToDecide
 from pricing.memory import Origin
 from pricing.offer import Verdict
 from pricing.rows import PRICE, REVIEW, SERIES, bump_revision
-from pricing.writing import supersede_snapshot
+from pricing.superseding import supersede_snapshot
 
 # Letters of an identifier that are enough where only one offer starts with them.
 MIN_PREFIX = 4
@@ -129,7 +129,7 @@ def _accept(connection: Connection, target: Any, verified: Any | None) -> int | 
         connection.execute(update(PRICE).where(PRICE.c.id == verified.id).values(values))
     connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(verdict=str(Verdict.VERIFIED)))
     if target.witness is None and target.origin == Origin.REFRESH:
-        supersede_snapshot(connection, {target.provider: target.first_seen_at})
+        supersede_snapshot(connection, target.provider)
     return None if verified is None else int(verified.id)
 
 

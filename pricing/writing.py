@@ -27,6 +27,7 @@ from pricing.rows import (
     series_ids,
     source_ids,
 )
+from pricing.superseding import providers_of, supersede_snapshot
 
 # Problems kept with a run; the rest is counted.
 KEPT_PROBLEMS = 200
@@ -86,7 +87,7 @@ def record(connection: Connection, result: ProviderResult, offers: Mapping[str, 
             missing = {page_of(url) for url in result.missing}
             changes.close_vanished(seen, intervals, is_whole=result.source == "refresh", missing=missing)
         _write(connection, changes, run_id)
-        supersede_snapshot(connection, _verified_since(offers.values()))
+        _supersede(connection, result, offers.values(), is_whole=not is_late and not changes.notes)
     closed = sum(map(len, changes.closed.values()))
     counts = {"opened_count": len(changes.opened), "closed_count": closed}
     connection.execute(update(RUN).where(RUN.c.id == run_id).values(counts))
@@ -125,7 +126,8 @@ def replace_snapshot(
         row = price_row(offer, series[offer_id], sources[offer.source_url], Origin.SNAPSHOT, None)
         rows.append(row | {"closed_at": end, "closed_why": None if end is None else "newer"})
     connection.execute(insert(PRICE), rows)
-    supersede_snapshot(connection, _first_refreshes(connection))
+    for provider, seen_at in providers_of(connection):
+        supersede_snapshot(connection, provider, seen_at)
     bump_revision(connection)
 
 
@@ -173,34 +175,20 @@ def _update(connection: Connection, ids: Sequence[int], values: Mapping[str, Any
         connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
 
 
-def supersede_snapshot(connection: Connection, since: Mapping[str, datetime]) -> None:
-    """Close the bundled prices of providers whose own answer has been read and verified."""
-    for provider, seen_at in since.items():
-        own = select(SERIES.c.id).where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
-        older = (PRICE.c.origin == Origin.SNAPSHOT, PRICE.c.first_seen_at <= seen_at)
-        still = (PRICE.c.closed_at.is_(None), PRICE.c.series_id.in_(own))
-        values = {"closed_at": seen_at, "closed_why": "refreshed"}
-        connection.execute(update(PRICE).where(*older, *still).values(values))
-
-
-def _verified_since(offers: Iterable[Offer]) -> dict[str, datetime]:
-    """Return when each provider's first verified price of this run was seen."""
-    since: dict[str, datetime] = {}
+def _supersede(
+    connection: Connection, result: ProviderResult, offers: Iterable[Offer], *, is_whole: bool
+) -> None:
+    """Close the bundled prices that a run makes superfluous; saved answers may be a part of all there is."""
+    is_all = result.status == RunStatus.OK and result.source == "refresh" and not result.missing
+    seen: dict[str, datetime] = {}
+    verified: set[str] = set()
     for offer in offers:
-        if offer.verdict == Verdict.VERIFIED and offer.witness is None:
-            since[offer.provider] = min(offer.seen_at, since.get(offer.provider, offer.seen_at))
-    return since
-
-
-def _first_refreshes(connection: Connection) -> dict[str, datetime]:
-    query = (
-        select(SERIES.c.provider, func.min(PRICE.c.first_seen_at).label("first"))
-        .join(PRICE, PRICE.c.series_id == SERIES.c.id)
-        .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.verdict == Verdict.VERIFIED)
-        .where(SERIES.c.witness.is_(None))
-        .group_by(SERIES.c.provider)
-    )
-    return {row.provider: row.first for row in connection.execute(query)}
+        if offer.witness is None:
+            seen[offer.provider] = max(offer.seen_at, seen.get(offer.provider, offer.seen_at))
+            if offer.verdict == Verdict.VERIFIED:
+                verified.add(offer.provider)
+    for provider in verified:
+        supersede_snapshot(connection, provider, seen[provider] if is_whole and is_all else None)
 
 
 def _insert_run(connection: Connection, result: ProviderResult, offers: Iterable[Offer]) -> int:

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import UnknownName
-from pricing.offer import Verdict
+from pricing.offer import Tier, Verdict
 from pricing.reviewing import Decision, Review
 from pricing.store import Store
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
@@ -48,12 +48,19 @@ def test_an_accepted_price_counts_at_once_and_from_when_it_was_first_seen(doubte
     assert (new.verdict, new.first_seen_at) == (Verdict.VERIFIED, MORNING + DAY)
 
 
-def test_an_accepted_price_takes_the_place_of_the_bundled_ones(store: Store) -> None:
-    held = waiting("2.69", provider="runpod")
+def test_an_accepted_price_takes_the_place_of_the_bundled_ones_of_the_same_offer(store: Store) -> None:
+    held = waiting("3.49", provider="runpod", tier=Tier.SECURE, region=None)
     store.record(run(held, provider="runpod"))
-    assert len(store.rates(MORNING, provider="runpod")) > 20
+
+    def secure(gpu: str) -> list[str]:
+        found = store.rates(MORNING, provider="runpod", gpus=gpu)
+        return [rate.usd_per_hour_text for rate in found if (rate.tier, rate.gpu_count) == (Tier.SECURE, 1)]
+
+    assert secure("H100 SXM") == ["3.99"]
+    others = secure("B200")
     decide(store, "accept", held.id)
-    assert [rate.usd_per_hour_text for rate in store.rates(MORNING, provider="runpod")] == ["2.69"]
+    assert secure("H100 SXM") == ["3.49"]
+    assert secure("B200") == others == ["6.79"]
 
 
 def test_a_rejected_price_is_held_back_and_the_verified_one_stays(doubted: Store) -> None:

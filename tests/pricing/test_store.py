@@ -376,9 +376,9 @@ def test_a_refresh_without_a_verified_price_leaves_the_bundled_ones(store: Store
 
 def test_an_old_saved_answer_leaves_newer_bundled_prices(store: Store) -> None:
     august = datetime(2026, 8, 22, tzinfo=UTC)
-    store.record(run(offer(provider="runpod", at=august), provider="runpod", source="replay"))
-    left = store.rates(MORNING, provider="runpod")
-    assert min(rate.seen_at for rate in left) > august
+    saved = offer("9.99", provider="runpod", gpu="B200", gpu_count=2, tier=Tier.COMMUNITY, at=august)
+    store.record(run(saved, provider="runpod", source="replay"))
+    left = store.rates(MORNING, provider="runpod", gpus="B200")
     assert "11.96" in {rate.usd_per_hour_text for rate in left}
 
 
