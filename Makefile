@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: dashboard test lint bench examples calibrate accuracy wheel clean
+.PHONY: dashboard test lint bench examples calculators calibrate accuracy wheel clean
 
 dashboard: $(VENV)/.installed
 	@$(BIN)/breakeven dashboard --port $(PORT)
@@ -21,6 +21,9 @@ bench: $(VENV)/.installed-dev
 
 examples: $(VENV)/.installed
 	@$(BIN)/python -m bench.examples
+
+calculators: $(VENV)/.installed
+	@$(BIN)/python -m bench.calculators
 
 calibrate: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.calibrate
