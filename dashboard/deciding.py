@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import data, parts, refreshing, tables
+from dashboard import data, market_rows, parts, refreshing, tables
 from pricing.memory import RunStatus
 from pricing.stored import StoredOffer
 
@@ -13,7 +13,7 @@ READ_ONLY = "This server is read-only: prices are refreshed and decided on elsew
 
 def held_back() -> None:
     """Show what verification holds back, and let a person decide."""
-    offers = data.held_back()
+    offers = market_rows.held_back()
     if not offers:
         st.info("Verification holds nothing back.")
         return
@@ -31,7 +31,7 @@ def held_back() -> None:
                 "provider": offer.provider,
                 "why": "; ".join(offer.reasons),
                 "raw": offer.raw,
-                "source": data.address_of(offer.source_url),
+                "source": market_rows.address_of(offer.source_url),
                 "seen_at": offer.seen_at,
                 "instance": offer.instance_type,
                 "tier": str(offer.tier),
@@ -52,7 +52,7 @@ def held_back() -> None:
         },
         key="held_back_table",
     )
-    if data.may_write():
+    if market_rows.may_write():
         _decide(offers)
     else:
         st.caption(READ_ONLY)
@@ -84,14 +84,14 @@ def _decide(offers: Sequence[StoredOffer]) -> None:
         return
     what = "accept" if accept else "reject"
     for name in chosen:
-        data.decide(names[name], what, reason=" ".join(reason.split()), by=by.strip() or "dashboard")
+        market_rows.decide(names[name], what, reason=" ".join(reason.split()), by=by.strip() or "dashboard")
     st.toast(f"{what}ed: {tables.plural(len(chosen), 'price')}")
     st.rerun()
 
 
 def refresh() -> None:
     """Let a person ask the providers for today's prices, and show how that goes."""
-    if not data.may_write():
+    if not market_rows.may_write():
         st.caption(READ_ONLY)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

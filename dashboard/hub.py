@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Self
 
+from dashboard.checkpoint import SINGLE
 from dashboard.hubcopies import Copies, Copy, default_folder
 from planner.errors import UnreadableModel
 from planner.reading.gguf import GgufHeader, HeaderTooShort, parse_gguf
@@ -41,7 +42,7 @@ FIRST_SAFETENSORS_BYTES = 128 * 2**10
 FIRST_GGUF_BYTES = 8 * 2**20
 # A model in more files is read by its index: each header is one or two requests. Source: own choice.
 MOST_SHARDS = 64
-SINGLE_FILE = "model.safetensors"
+
 _PART = r"([A-Za-z0-9][\w.-]*)"
 _NAME = re.compile(rf"hf:{_PART}/{_PART}(?:@([\w.-]+))?(?:/([\w./-]+\.gguf))?", re.ASCII)
 
@@ -136,7 +137,7 @@ class Repository:
         Raises:
             FetchError, UnreadableModel: if a header cannot be fetched or read.
         """
-        files = index.files if index is not None else (SINGLE_FILE,)
+        files = index.files if index is not None else (SINGLE,)
         try:
             return joined([self._shard(file) for file in files])
         except NotThere:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.checkpoint import CONFIG, INDEX, QUANTISATION
 from dashboard.hub import MOST_SHARDS, HubName, Repository
-from dashboard.modelfiles import CONFIG, INDEX, QUANTISATION
 from planner.configs import ModelReading, read_config, read_config_text
 from planner.errors import UnreadableModel
 from planner.gguf import other_parts, read_gguf

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dashboard.checkpoint import CONFIG, INDEX, QUANTISATION, SINGLE
 from planner.configs import ModelReading, read_config, read_config_text
 from planner.errors import UnreadableModel
 from planner.gguf import is_first_part, other_parts, parts_of, read_gguf
@@ -27,10 +28,6 @@ from planner.reading.safetensors import (
 )
 from planner.reading.tensors import TensorTable, joined
 
-CONFIG = "config.json"
-QUANTISATION = "hf_quant_config.json"
-INDEX = "model.safetensors.index.json"
-SINGLE = "model.safetensors"
 # A first read that holds most headers with a vocabulary; then four times as much. Source: own choice.
 FIRST_GGUF_BYTES = 8 * 2**20
 _FILE_LIKE = re.compile(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from dashboard.charts import Drawing
-    from dashboard.data import Cell
+    from dashboard.points import Cell
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ DOORS = {
     "filelock": {"pricing/lock.py"},
     "protego": {"pricing/robots.py"},
     "streamlit": {"dashboard/"},
-    "altair": {"dashboard/charts.py"},
+    "altair": {"dashboard/charts/"},
     "tabulate": {"dashboard/tables.py"},
 }
 

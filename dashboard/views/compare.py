@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import charts, data, parts, tables
+from dashboard import charts, data, parts, plan_rows, points, size_rows, tables
 from dashboard.commands.sizing_text import machine_name
 from planner import matrix
 from planner.gpus import all_gpus
@@ -52,11 +52,11 @@ def show() -> None:
         first = "a first selection; choose your own"
         models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
         gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
-    cells = data.fit_cells(scenario, models or MODELS, gpus or GPUS)
+    cells = size_rows.fit_cells(scenario, models or MODELS, gpus or GPUS)
     parts.grid(cells, corner="model", alt=_said(cells), key="fit_grid")
     with st.expander("How fast each is for one user"):
         parts.table(
-            data.cells_as_rows(cells), alt="The smallest machine that holds each model, and its speed."
+            size_rows.cells_as_rows(cells), alt="The smallest machine that holds each model, and its speed."
         )
         parts.estimate_note()
     _price_and_speed()
@@ -65,7 +65,7 @@ def show() -> None:
 
 def _price_and_speed() -> None:
     found = data.plan(parts.frame().scenario)
-    dots = data.price_and_speed(found)
+    dots = plan_rows.price_and_speed(found)
     if not dots:
         return
     st.subheader(f"Price and speed for {parts.plain(found.model.name)}", anchor=False)
@@ -82,7 +82,7 @@ def _price_and_speed() -> None:
     st.caption(f"{joined} in both: {parts.plain(best)}.")
 
 
-def _said(cells: list[data.Cell]) -> str:
+def _said(cells: list[points.Cell]) -> str:
     said = "; ".join(f"{cell.row} on {cell.column}: {cell.word}" for cell in cells[:6])
     return f"How many GPUs hold each model. {said}; and so on, see the table."
 
@@ -91,7 +91,7 @@ def _machines() -> None:
     scenario = parts.frame().scenario
     st.subheader(f"Machines for {parts.plain(scenario.model)}", anchor=False)
     count = scenario.gpus or 1
-    work = data.workload(scenario)
+    work = size_rows.workload(scenario)
     sized = [each for each in matrix.over_gpus(work, count) if each.speed is not None]
     if not sized:
         st.info(

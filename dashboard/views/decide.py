@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, parts, state, tables, what_if
+from dashboard import data, documents, parts, plan_rows, state, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
@@ -33,11 +33,11 @@ def show() -> None:
     with st.container(key="options"):
         _options(found)
     _left_out(found)
-    parts.recommended(data.recommendations(found.scenario))
+    parts.recommended(plan_rows.recommendations(found.scenario))
     with st.expander("What if one assumption were different?"):
         _effect(found.scenario)
     with st.expander("What to know about these figures"):
-        for note in data.other_notes(found):
+        for note in plan_rows.other_notes(found):
             st.markdown(f"- {parts.note(note)}")
     st.caption("Start from an example:")
     parts.links((title, _preset(options)) for title, options in PRESETS)
@@ -116,10 +116,10 @@ def _influences(scenario: Scenario) -> None:
 
 
 def _below_the_verdict(found: Plan) -> None:
-    threshold = data.threshold(found)
+    threshold = plan_rows.threshold(found)
     if threshold is not None:
         st.markdown(parts.plain(threshold))
-    prices = data.prices_of_verdict(found)
+    prices = plan_rows.prices_of_verdict(found)
     if prices is not None:
         st.caption(parts.note(prices))
     narrowed = [
@@ -154,7 +154,7 @@ def _options(found: Plan) -> None:
         st.info("Nothing serves it. Loosen a limit, choose a smaller format, or see below what was left out.")
         return
     currency = found.money.currency
-    rows = data.option_rows(found)
+    rows = plan_rows.option_rows(found)
     event = parts.table(
         rows,
         alt=f"{len(rows)} ways to serve {found.model.name}, cheapest by the month first.",
@@ -178,7 +178,7 @@ def _proof(found: Plan) -> None:
     )
     parts.figures(
         [
-            (title, f"{money.text(option.usd_per_month)} a month", data.option_name(option))
+            (title, f"{money.text(option.usd_per_month)} a month", plan_rows.option_name(option))
             for title, option in best
             if option is not None and option.usd_per_month is not None
         ],
@@ -187,7 +187,7 @@ def _proof(found: Plan) -> None:
     with st.container(key="proof"):
         ways = (line.partition(": ") for line in found.proof)
         st.markdown("\n".join(f"- **{parts.plain(way)}**: {parts.plain(text)}" for way, _, text in ways))
-        st.markdown(" ".join(parts.note(note) for note in data.trust(found)))
+        st.markdown(" ".join(parts.note(note) for note in plan_rows.trust(found)))
 
 
 def _columns(currency: str) -> dict[str, Any]:
@@ -223,10 +223,10 @@ def _columns(currency: str) -> dict[str, Any]:
 
 def _downloads(found: Plan) -> None:
     with st.container(horizontal=True, gap="small"):
-        for name, (label, mime) in data.DOWNLOADS.items():
+        for name, (label, mime) in documents.DOWNLOADS.items():
             st.download_button(
                 label,
-                data=data.export(found, name),
+                data=documents.export(found, name),
                 file_name=f"plan.{name}",
                 mime=mime,
                 key=f"download_{name}",
@@ -251,10 +251,14 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
     st.subheader("The chosen ones side by side", anchor=False)
     explained = [found.explain(number + 1) for number in numbers if number < len(found.options)]
     parts.table(
-        data.side_by_side(explained), alt="Figures of the chosen options side by side.", key="side_by_side"
+        plan_rows.side_by_side(explained),
+        alt="Figures of the chosen options side by side.",
+        key="side_by_side",
     )
     for each in explained:
-        with st.expander(f"{each.number}. {parts.plain(data.option_name(each.option))}: how it comes about"):
+        with st.expander(
+            f"{each.number}. {parts.plain(plan_rows.option_name(each.option))}: how it comes about"
+        ):
             parts.table(
                 [figure.to_document() for figure in each.figures],
                 alt=f"Formula, numbers and source of every figure of {each.option.name}.",

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, deciding, parts, state, tables
+from dashboard import charts, deciding, market_rows, parts, state, tables
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -14,7 +14,7 @@ REFRESH = "breakeven prices refresh"
 def show() -> None:
     """Draw the page."""
     frame = parts.frame()
-    rows = data.market()
+    rows = market_rows.market()
     with frame.head, st.container(key="answer"):
         _headline(rows)
     names = ["Offers", "Price history", "Providers", "Held back"]
@@ -34,7 +34,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         st.markdown("This command fetches them:")
         st.code(REFRESH, language=None)
         return
-    by_status = data.counted(row["status"] for row in rows)
+    by_status = market_rows.counted(row["status"] for row in rows)
     newest = max(row["seen_at"] for row in rows)
     providers = len({row["provider"] for row in rows})
     st.subheader(
@@ -43,7 +43,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         anchor=False,
     )
     st.markdown(", ".join(f"{count:,} {parts.plain(status)}" for status, count in by_status.items()) + ".")
-    how = ", and so does the button under Providers" if data.may_write() else ""
+    how = ", and so does the button under Providers" if market_rows.may_write() else ""
     if not by_status.get(PriceStatus.VERIFIED) and not by_status.get(PriceStatus.STALE):
         st.info(
             "All of them are bundled with the program, each with its own date. "
@@ -127,7 +127,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
         gpu = parts.choose_one("history_gpu", "GPU", gpus, default, width=240)
         names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
         chosen = parts.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
-    seen = data.history(gpu, chosen)
+    seen = market_rows.history(gpu, chosen)
     offers = [offer for offer in seen if offer.is_rankable and offer.verdict == "verified"]
     if not offers:
         st.info("No price of it is known.")
@@ -155,7 +155,7 @@ def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
             "quarantined": status.quarantined,
             "rejected": status.rejected,
         }
-        for status in data.provider_statuses()
+        for status in market_rows.provider_statuses()
     ]
     if not found:
         st.info(f"No provider has been asked yet: `{REFRESH}`.")

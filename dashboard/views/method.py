@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import data, parts
+from dashboard import documents, parts
 from planner.assumptions import assumptions_document
 
 
@@ -16,7 +16,9 @@ def show() -> None:
             "Nothing here is hidden: change a value with *Other assumptions* below, and every page follows. "
             f"The values are those of the owner profile **{parts.plain(scenario.owner)}**."
         )
-    document = assumptions_document(scenario.owner, dict(scenario.set), data.options_as_assumptions(scenario))
+    document = assumptions_document(
+        scenario.owner, dict(scenario.set), documents.options_as_assumptions(scenario)
+    )
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     parts.table(
         [{field: row[field] for field in COLUMNS} for row in document["assumptions"]],  # type: ignore[attr-defined]
@@ -36,7 +38,7 @@ def show() -> None:
         height=640,
     )
     st.caption("An empty value is taken from a catalogue, machine by machine.")
-    text_of_method = data.methodology()
+    text_of_method = documents.methodology()
     if text_of_method is not None:
         st.divider()
         parts.document(text_of_method)

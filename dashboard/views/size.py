@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import charts, data, parts, simulator, state, tables, upload
+from dashboard import charts, parts, plan_rows, simulator, size_rows, state, tables, upload
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.launch import launches
@@ -24,18 +24,18 @@ def show() -> None:
     """Draw the page."""
     frame = parts.frame()
     own = upload.uploaded()
-    sizing = data.sizing(frame.scenario, own.workload(frame.scenario) if own else None)
+    sizing = size_rows.sizing(frame.scenario, own.workload(frame.scenario) if own else None)
     with frame.head, st.container(key="answer"):
         st.subheader(parts.plain(sentence(sizing)), anchor=False)
         st.markdown(_talk(sizing))
         if frame.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
-    _figures(sizing, None if own else data.rental_of(frame.scenario))
+    _figures(sizing, None if own else size_rows.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
     for note in sizing.notes:
         st.caption(parts.plain(note))
     if own is None:
-        parts.recommended(data.recommendations(frame.scenario))
+        parts.recommended(plan_rows.recommendations(frame.scenario))
     for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
         with tab:
             body(sizing)
@@ -141,7 +141,7 @@ def _contexts(sizing: Sizing) -> None:
 
 
 def _finetuning(sizing: Sizing) -> None:
-    document = data.finetuning_of(sizing.workload.model)
+    document = size_rows.finetuning_of(sizing.workload.model)
     number = st.column_config.NumberColumn
     parts.table(
         document.rows,
@@ -217,7 +217,7 @@ def _record(sizing: Sizing) -> None:
         "Architecture": model.architecture,
         "Parameters": tables.number(model.main_params),
         "Read for each token": tables.number(model.active_params),
-        "Checkpoint size [GB]": data.gigabytes(model.checkpoint_bytes),
+        "Checkpoint size [GB]": size_rows.gigabytes(model.checkpoint_bytes),
         "Layers": f"{model.num_layers}: {layers}",
         "Hidden width": tables.number(model.hidden_size),
         "Attention / KV heads": _pair(model.num_attention_heads, model.num_kv_heads),
@@ -249,7 +249,7 @@ def _simulator(sizing: Sizing) -> None:
     if sizing.speed is None:
         st.info("It does not fit on this machine, so there is no speed to show.")
         return
-    _stream(data.paces(parts.frame().scenario, sizing))
+    _stream(size_rows.paces(parts.frame().scenario, sizing))
 
 
 @st.fragment

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard import charts, data
+from dashboard import charts, market_rows, points, size_rows
 from planner.compare import CostByHours, Crossing
 from planner.gpus import find_gpu
 from planner.matrix import over_contexts
@@ -132,7 +132,7 @@ def test_lines_differ_by_dash_as_well_as_by_colour():
 
 
 def test_names_at_line_ends_do_not_cover_each_other():
-    close = [charts.Line(label=str(n), points=[(0.0, 0.0), (1.0, 100.0 + n / 100)]) for n in range(4)]
+    close = [points.Line(label=str(n), points=[(0.0, 0.0), (1.0, 100.0 + n / 100)]) for n in range(4)]
     drawing = charts.lines(close, x_title="x", y_title="y", alt_text="four lines", height=300)
     heights = sorted(row["y"] for row in drawn(drawing) if row["x"] == 1.0)[-4:]
     assert all(above - below >= 100 * 13 / 300 for below, above in pairwise(heights))
@@ -166,24 +166,24 @@ def test_memory_grows_with_the_context_towards_what_is_usable():
 
 
 def test_the_grid_says_in_words_how_many_gpus_hold_a_model():
-    cells = data.fit_cells(
+    cells = size_rows.fit_cells(
         Scenario(model="qwen3-8b"), ["qwen3-8b", "qwen3-coder-480b-a35b"], ["RTX 4090", "H200 SXM"]
     )
     assert [cell.word for cell in cells] == ["fits", "fits", "no", "2 GPUs"]
-    rows = data.cells_as_rows(cells)
+    rows = size_rows.cells_as_rows(cells)
     assert list(rows[1]) == ["", "RTX 4090", "H200 SXM"]
     assert rows[1]["RTX 4090"] == "not with 8"
     assert re.fullmatch(r"2x H200 SXM: [\d.]+\* tok/s", rows[1]["H200 SXM"])
 
 
 def test_a_history_over_years_says_the_year(database):
-    offers = [offer for offer in data.history("H100 SXM", []) if offer.is_rankable]
+    offers = [offer for offer in market_rows.history("H100 SXM", []) if offer.is_rankable]
     layers = charts.history("H100 SXM", offers).chart.to_dict()["layer"]
     assert {layer["encoding"]["x"]["axis"]["format"] for layer in layers} == {"%Y-%m-%d"}
 
 
 def test_the_bars_of_prices_say_of_what_and_of_when_they_are(database):
-    rows = [row for row in data.market() if row["is_ranked"]]
+    rows = [row for row in market_rows.market() if row["is_ranked"]]
     drawing = charts.price_bars(rows)
     assert drawing.title == "The cheapest of each, for the 20 GPUs that are offered most often"
     words = [value["text"] for value in drawing.chart.to_dict()["data"]["values"]]
@@ -194,10 +194,10 @@ def test_the_bars_of_prices_say_of_what_and_of_when_they_are(database):
 
 def test_only_the_points_on_the_front_are_named():
     dots = [
-        charts.Dot(x=10.0, y=5.0, label="fast", kind="rent", is_front=True),
-        charts.Dot(x=5.0, y=2.0, label="cheap", kind="buy", is_front=True),
-        charts.Dot(x=5.0, y=9.0, label="beaten", kind="rent"),
-        charts.Dot(x=0.0, y=1.0, label="not measurable", kind="rent"),
+        points.Dot(x=10.0, y=5.0, label="fast", kind="rent", is_front=True),
+        points.Dot(x=5.0, y=2.0, label="cheap", kind="buy", is_front=True),
+        points.Dot(x=5.0, y=9.0, label="beaten", kind="rent"),
+        points.Dot(x=0.0, y=1.0, label="not measurable", kind="rent"),
     ]
     drawing = charts.cloud(dots, x_title="x", y_title="y", alt_text="points")
     named = layers_of(drawing, "text")[0]["data"]["values"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from dashboard import data, refreshing
+from dashboard import data, market_rows, refreshing
 from pricing.memory import RunStatus
 from pricing.reports import ProviderReport
 from pricing.settings import Settings
@@ -101,7 +101,9 @@ def test_a_refresh_from_the_page_asks_the_chosen_sources_and_says_how_it_went(da
     assert [error.value for error in (*test.exception, *test.error)] == []
     assert job.state is refreshing.State.DONE
     assert "Refresh of 2026-11-30 12:00 UTC done: 1 of 1 source, " in unescaped(test.success[0].value)
-    verified = [row for row in data.market() if row["provider"] == "vultr" and row["status"] == "verified"]
+    verified = [
+        row for row in market_rows.market() if row["provider"] == "vultr" and row["status"] == "verified"
+    ]
     assert f"{len(verified)} prices verified" in unescaped(test.success[0].value)
     assert len(verified) > 0
 

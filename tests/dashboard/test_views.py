@@ -14,7 +14,19 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import address, app, charts, data, parts, simulator, state, tables, what_if
+from dashboard import (
+    address,
+    app,
+    charts,
+    data,
+    documents,
+    market_rows,
+    parts,
+    simulator,
+    state,
+    tables,
+    what_if,
+)
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -232,9 +244,9 @@ def test_the_market_calls_quarantined_only_what_is_held_back(database):
     test = opened("market")
     test.checkbox(key="show_unranked").set_value(True).run()
     shown = test.dataframe[0].value
-    unclear = shown[shown["status"] == data.UNCLEAR]
+    unclear = shown[shown["status"] == market_rows.UNCLEAR]
     assert unclear["why_not"].str.startswith("ambiguous GPU name").all()
-    assert f"{len(unclear):,} {data.UNCLEAR}" in texts(test)
+    assert f"{len(unclear):,} {market_rows.UNCLEAR}" in texts(test)
     assert "quarantined" not in texts(test)
 
 
@@ -344,9 +356,9 @@ def test_without_prices_the_first_page_names_the_command_that_fetches_them(empty
 
 def test_the_download_is_what_the_exporter_writes(database):
     found = data.plan(Scenario(model="qwen3-8b"))
-    for name in data.DOWNLOADS:
-        assert data.export(found, name)() == FORMATS[name](found, None)
-    assert b"# permalink: /?model=qwen3-8b&v=1\n" in data.export(found, "csv")()
+    for name in documents.DOWNLOADS:
+        assert documents.export(found, name)() == FORMATS[name](found, None)
+    assert b"# permalink: /?model=qwen3-8b&v=1\n" in documents.export(found, "csv")()
 
 
 def test_a_plan_is_computed_once_for_a_question_and_anew_after_a_write(database, stale_database):
@@ -420,7 +432,7 @@ def test_only_web_addresses_become_links(address, is_safe):
     ],
 )
 def test_a_source_becomes_an_address_only_where_a_browser_should_open_it(source, address):
-    assert data.address_of(source) == address
+    assert market_rows.address_of(source) == address
 
 
 def test_the_simulator_types_at_the_speed_it_names():

@@ -1,0 +1,95 @@
+"""What the ways cost: over the months, and by hours of use."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dashboard.charts.drawing import Drawing
+from dashboard.charts.lines import as_rows, lines
+from dashboard.points import Line, Mark
+from planner.compare import CostByHours, Crossing
+from planner.money import Money
+
+
+def crossing(found: Crossing, money: Money) -> Drawing | None:
+    """Show the money spent on each way, month by month, and where owning has cost as much as renting."""
+    ways = (
+        ("rent", found.rent_name, found.rent_usd),
+        ("own", found.own_name, found.own_usd),
+        ("API", found.api_name, found.api_usd),
+    )
+    series = _series(ways, found.months, money)
+    if not series:
+        return None
+    marks = []
+    meets = found.break_even_months
+    if meets is not None and found.rent_usd is not None:
+        spent = money.amount(float(np.interp(meets, found.months, found.rent_usd)))
+        marks.append(Mark(x=meets, y=spent, text=f"pays back after {meets:,.1f} months"))
+    names = _names(ways)
+    end = "; ".join(f"{line.label} {line.points[-1][1]:,.0f} {money.currency}" for line in series)
+    said = marks[0].text if marks else "owning does not pay back within the term"
+    drawing = lines(
+        series,
+        x_title="months",
+        y_title=money.currency,
+        alt_text=f"{names}. Money spent after {found.months[-1]:,.0f} months: {end}. On this chart {said}.",
+        marks=marks,
+    )
+    return replace(
+        drawing,
+        title=f"Money spent over {found.months[-1]:,.0f} months",
+        names=names,
+        key="crossing_chart",
+        rows=as_rows(series, "months"),
+    )
+
+
+def cost_by_hours(found: CostByHours, money: Money, here: float) -> Drawing | None:
+    """Show the cost of a month against the hours of use a day, with the present hours marked."""
+    ways = (
+        ("rent", found.rent_name, found.rent_usd_per_month),
+        ("own", found.own_name, found.own_usd_per_month),
+    )
+    series = _series(ways, found.hours_per_day, money)
+    if not series:
+        return None
+    marks = []
+    meets = found.break_even_hours_per_day
+    if meets is not None and found.rent_usd_per_month is not None:
+        cost = money.amount(float(np.interp(meets, found.hours_per_day, found.rent_usd_per_month)))
+        marks.append(Mark(x=meets, y=cost, text=f"the same at {meets:,.1f} h a day"))
+    said = f"They cost {marks[0].text}." if marks else "They do not meet within 24 hours a day."
+    names = _names(ways)
+    drawing = lines(
+        series,
+        x_title="hours a day; dotted: now",
+        y_title=f"{money.currency}/month",
+        alt_text=f"{names}. Cost of a month against hours a day. {said} Now it is {here:g} hours.",
+        marks=marks,
+        here=here,
+    )
+    return replace(
+        drawing,
+        title="Cost of a month by hours of use",
+        names=names,
+        key="hours_chart",
+        rows=as_rows(series, "hours a day"),
+    )
+
+
+def _series(
+    ways: Sequence[tuple[str, str | None, Sequence[float] | None]], x: Sequence[float], money: Money
+) -> list[Line]:
+    """Return a line for each way that there is, in the currency that is shown."""
+    return [
+        Line(label=label, points=[(at, money.amount(usd)) for at, usd in zip(x, amounts, strict=True)])
+        for label, _, amounts in ways
+        if amounts is not None
+    ]
+
+
+def _names(ways: Sequence[tuple[str, str | None, Sequence[float] | None]]) -> str:
+    """Say what the short labels stand for."""
+    return "; ".join(name for _, name, amounts in ways if name is not None and amounts is not None)

@@ -1,0 +1,103 @@
+"""What one assumption does to the answer, and which does most."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import altair as alt
+
+from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing
+from dashboard.charts.lines import as_rows, lines
+from dashboard.points import Line
+from dashboard.what_if import Effect, Influence
+
+
+def effect(found: Effect) -> Drawing | None:
+    """Show what a month costs as a function of one assumption, with its present value marked."""
+    ways = (("rent", found.rent), ("own", found.own))
+    series = [
+        Line(
+            label=label, points=[(x, y) for x, y in zip(found.values, amounts, strict=True) if y is not None]
+        )
+        for label, amounts in ways
+    ]
+    series = [line for line in series if line.points]
+    if not series:
+        return None
+    ends = "; ".join(
+        f"{line.label} {line.points[0][1]:,.0f} to {line.points[-1][1]:,.0f} {found.currency} a month"
+        for line in series
+    )
+    drawing = lines(
+        series,
+        x_title=f"{found.title} [{found.unit}]" + ("; dotted: now" if found.here is not None else ""),
+        y_title=f"{found.currency}/month",
+        alt_text=f"{found.title} from {found.values[0]:g} to {found.values[-1]:g} {found.unit}: {ends}.",
+        here=found.here,
+        height=260,
+    )
+    return replace(drawing, rows=as_rows(series, found.title))
+
+
+def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawing | None:
+    """Show how far each assumption moves what owning costs more than renting, the strongest on top."""
+    if not found:
+        return None
+    values: list[dict[str, object]] = []
+    for each in found[:most]:
+        name = f"{each.title} ({each.low:g} to {each.high:g} {each.unit})"
+        for end, gap in ((each.low, each.gap_low), (each.high, each.gap_high)):
+            side = "low end" if end == each.low else "high end"
+            values.append({"name": name, "from": each.gap_here, "to": gap, "side": side, "at": f"{end:g}"})
+    names = list(dict.fromkeys(value["name"] for value in values))
+    sides = ["low end", "high end"]
+    title = f"owning less renting [{currency}/month]; dotted: now"
+    y_axis = alt.Y("name:N", sort=names, title=None, axis=None)
+    base = alt.Chart(alt.Data(values=values))
+    # Names stand above their bars: beside them a narrow screen would have no room for the bars.
+    words = alt.Chart(alt.Data(values=[{"name": name} for name in names]))
+    words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12).encode(
+        x=alt.XValue(0), y=y_axis, text=alt.Text("name:N")
+    )
+    bars = base.mark_bar(height=12).encode(
+        x=alt.X("from:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
+        x2=alt.X2("to:Q"),
+        y=y_axis,
+        color=alt.Color(
+            "side:N",
+            scale=alt.Scale(domain=sides, range=list(COLOURS[:2])),
+            legend=alt.Legend(title=None, orient="top"),
+        ),
+        tooltip=[
+            alt.Tooltip("name:N", title="assumption"),
+            alt.Tooltip("at:N", title="at"),
+            alt.Tooltip("to:Q", title=title, format=",.0f"),
+        ],
+    )
+    zero = (
+        alt.Chart(alt.Data(values=[{"x": 0.0}])).mark_rule(strokeWidth=1.5, color=GREY).encode(x=alt.X("x:Q"))
+    )
+    now = alt.Chart(alt.Data(values=[{"x": found[0].gap_here}]))
+    now = now.mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=GREY).encode(x=alt.X("x:Q"))
+    first = found[0]
+    strongest = (
+        f"{first.title} moves it most: {first.gap_low:,.0f} to {first.gap_high:,.0f} {currency} a month"
+    )
+    rows = [
+        {
+            "assumption": each.title,
+            "unit": each.unit,
+            "now": each.here,
+            "low": each.low,
+            "high": each.high,
+            "owning less renting": [each.gap_low, each.gap_here, each.gap_high],
+            "moves it by": each.swing,
+            "turns the answer": "yes" if each.flips else None,
+            "source": each.source,
+        }
+        for each in found
+    ]
+    return Drawing(
+        chart=alt.layer(bars, zero, now, words).properties(height=42 * len(names) + AXIS_HEIGHT),
+        alt=f"Owning costs {first.gap_here:,.0f} {currency} a month more than renting. {strongest}.",
+        rows=rows,
+    )
