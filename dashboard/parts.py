@@ -213,8 +213,12 @@ def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] =
     """Show a chart, with its figures folded below it."""
     spec = drawing.to_spec(is_dark=st.context.theme.type == "dark")
     st.vega_lite_chart(spec=spec, width="stretch", alt=drawing.alt, key=key)
+    if drawing.said:
+        st.caption(plain(drawing.said))
     if rows:
         with st.expander("The figures as a table"):
+            if drawing.more_rows:
+                table(drawing.more_rows, alt=drawing.said)
             table(rows, alt=drawing.alt)
 
 

@@ -22,6 +22,15 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A stretch of x worth naming; without an end it goes on beyond the chart."""
+
+    start: float
+    end: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One piece of a stack, in the order in which they are piled up."""
 

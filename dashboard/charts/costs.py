@@ -8,12 +8,20 @@ import numpy as np
 from dashboard.charts.drawing import Drawing
 from dashboard.charts.lines import as_rows, lines
 from dashboard.points import Line, Mark
+from dashboard.sureness import Band
 from planner.compare import CostByHours, Crossing
 from planner.money import Money
 
 
-def crossing(found: Crossing, money: Money) -> Drawing | None:
-    """Show the money spent on each way, month by month, and where owning has cost as much as renting."""
+def crossing(found: Crossing, money: Money, band: Band | None = None) -> Drawing | None:
+    """
+    Show the money spent on each way, month by month, and where owning has cost as much as renting.
+
+    Args:
+        found: The lines.
+        money: In which currency.
+        band: Where the break-even lies in 80 % of draws; shaded and said.
+    """
     ways = (
         ("rent", found.rent_name, found.rent_usd),
         ("own", found.own_name, found.own_usd),
@@ -36,9 +44,12 @@ def crossing(found: Crossing, money: Money) -> Drawing | None:
         y_title=money.currency,
         alt_text=f"{names}. Money spent after {found.months[-1]:,.0f} months: {end}. On this chart {said}.",
         marks=marks,
+        span=None if band is None else band.span,
     )
     return replace(
         drawing,
+        said="" if band is None else band.text,
+        more_rows=() if band is None else band.rows,
         title=f"Money spent over {found.months[-1]:,.0f} months",
         names=names,
         key="crossing_chart",

@@ -31,6 +31,8 @@ class Drawing:
     names: str = ""  # what the short labels stand for
     key: str | None = None
     rows: Sequence[Mapping[str, object]] = ()  # the figures behind it
+    said: str = ""  # what it shows that stands nowhere else, in words
+    more_rows: Sequence[Mapping[str, object]] = ()  # the figures behind that
 
     def to_spec(self, *, is_dark: bool) -> dict[str, Any]:
         """

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from dashboard.charts.drawing import COLOURS, DASHES, GREY, TEXT_SIZE, Drawing, cycle
-from dashboard.points import Line, Mark
+from dashboard.points import Line, Mark, Span
 
 
 def lines(
@@ -16,6 +16,7 @@ def lines(
     y_title: str,
     alt_text: str,
     marks: Sequence[Mark] = (),
+    span: Span | None = None,
     here: float | None = None,
     step: bool = False,
     height: int = 320,
@@ -29,6 +30,7 @@ def lines(
         y_title: With its unit.
         alt_text: What the chart says.
         marks: Crossings and other named points.
+        span: A stretch of x, shaded; left out where it begins beyond the lines.
         here: Present value of x, shown as a vertical rule.
         step: Whether a value holds until the next point.
         height: Of the chart. [px]
@@ -45,7 +47,9 @@ def lines(
         alt.Tooltip("x:Q", title=x_title, format=",.1f"),
         alt.Tooltip("y:Q", title=y_title, format=",.2f"),
     ]
+    last = max((value["x"] for value in values), default=0.0)
     layers: list[Any] = [
+        *([] if span is None or span.start >= last else _shaded(span, last)),
         alt.Chart(alt.Data(values=values))
         .mark_line(strokeWidth=2.5, interpolate="step-after" if step else "linear")
         .encode(x=x_axis, y=y_axis, color=colour, strokeDash=dash, tooltip=tips),
@@ -61,7 +65,7 @@ def lines(
         )
     for mark in marks:
         # Two rising lines leave room to the lower right of where they cross, and to the upper left.
-        is_left = mark.x < 0.5 * max((value["x"] for value in values), default=0.0)
+        is_left = mark.x < 0.5 * last
         align, dx, dy = ("left", 8, 18) if is_left else ("right", -8, -16)
         point = alt.Chart(alt.Data(values=[{"x": mark.x, "y": mark.y, "text": mark.text}]))
         layers += [
@@ -74,6 +78,23 @@ def lines(
         ]
     chart = alt.layer(*layers).properties(height=height)
     return Drawing(chart=chart, alt=alt_text)
+
+
+def _shaded(span: Span, last: float) -> list[Any]:
+    """Shade a stretch of x up to the end of the chart at most, with its name above and dashes at its ends."""
+    end = last if span.end is None else min(span.end, last)
+    area = alt.Chart(alt.Data(values=[{"from": span.start, "until": end, "text": span.text}]))
+    edges = [span.start] if end == last else [span.start, end]
+    rules = alt.Chart(alt.Data(values=[{"edge": edge} for edge in edges]))
+    is_left = span.start + end < last  # write towards the middle: the edge of the chart would cut words off
+    align, at = ("left", "from:Q") if is_left else ("right", "until:Q")
+    return [
+        area.mark_rect(color=GREY, opacity=0.16).encode(x=alt.X("from:Q"), x2=alt.X2("until:Q")),
+        rules.mark_rule(color=GREY, strokeDash=[4, 3]).encode(x=alt.X("edge:Q")),
+        area.mark_text(align=align, baseline="bottom", fontSize=12).encode(
+            x=alt.X(at), y=alt.YValue(-4), text=alt.Text("text:N")
+        ),
+    ]
 
 
 def as_rows(series: Sequence[Line], x_name: str) -> list[dict[str, object]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, documents, parts, plan_rows, state, tables, what_if
+from dashboard import data, documents, parts, plan_rows, state, sureness, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
@@ -135,7 +135,8 @@ def _below_the_verdict(found: Plan) -> None:
 def _charts(found: Plan) -> None:
     from dashboard import charts  # loads the chart library: after the verdict is on its way
 
-    crossing = charts.crossing(found.crossing(), found.money)
+    band = sureness.band(found)
+    crossing = charts.crossing(found.crossing(), found.money, band)
     hours = None
     if not found.scenario.has_demand:
         hours = charts.cost_by_hours(found.cost_by_hours(), found.money, found.scenario.hours_per_day)

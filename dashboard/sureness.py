@@ -1,0 +1,87 @@
+"""How sure the break-even is: the band in which most draws of what is not known put it, in words and rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dashboard import data
+from dashboard.points import Span
+from planner.breakeven import MAX_MONTHS
+from planner.compare import Plan
+from planner.sensitivity import QUANTILES, Sensitivity
+
+NEVER = f"not within {MAX_MONTHS // 12} years"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """When buying pays back: at the values taken, and in the middle 80 % of draws."""
+
+    base_months: float | None  # None: never
+    months: tuple[float | None, ...]  # at QUANTILES
+    share_cheaper: float  # draws in which buying costs less over the term
+    draws: int
+    purchase: str
+    rental: str
+
+    @property
+    def span(self) -> Span | None:
+        """The stretch of months to shade, None where even the lowest tenth of draws never pays back."""
+        low, _, high = self.months
+        if low is None:
+            return None
+        return Span(start=low, end=high, text=f"80 % of draws: {_between(low, high)}")
+
+    @property
+    def text(self) -> str:
+        """The band in one sentence."""
+        low, middle, high = self.months
+        base = "never" if self.base_months is None else f"after {self.base_months:,.1f} months"
+        drawn = f"{self.draws:,} seeded draws of what is not known*"
+        lead = f"Buying {self.purchase} instead of renting {self.rental} pays back {base} at the values taken"
+        if low is None:
+            band = f"in more than 90 % of {drawn} it does not within {MAX_MONTHS // 12} years"
+        else:
+            half = "" if middle is None else f", half of them by {middle:,.0f}"
+            band = f"in 80 % of {drawn} after {_between(low, high)}{half}"
+        return f"{lead}; {band}. Over the term buying is cheaper in {self.share_cheaper:.0%} of them."
+
+    @property
+    def rows(self) -> Sequence[Mapping[str, object]]:
+        """The same as a table."""
+        at = {"at the values taken": self.base_months}
+        at |= {
+            f"{quantile:.0%} of draws have paid back by": months
+            for quantile, months in zip(QUANTILES, self.months, strict=True)
+        }
+        return [
+            {"break-even of buying": name, "months*": NEVER if months is None else f"{months:,.1f}"}
+            for name, months in at.items()
+        ]
+
+
+def band(found: Plan) -> Band | None:
+    """Return when buying pays back; None where there is nothing to compare, or nothing to pay back."""
+    purchase = found.purchase
+    sure = None if purchase is None or purchase.is_own else _drawn(data.question_key(found.scenario), found)
+    if sure is None or purchase is None or sure.probability_buying_is_cheaper is None:
+        return None
+    return Band(
+        base_months=purchase.break_even_months,
+        months=sure.break_even_months,
+        share_cheaper=sure.probability_buying_is_cheaper,
+        draws=sure.draws,
+        purchase=purchase.name,
+        rental=sure.rental.offer_text,
+    )
+
+
+@st.cache_resource(max_entries=128, ttl=data.KEEP_SECONDS, show_spinner=False)
+def _drawn(question: tuple[str, str, int], _found: Plan) -> Sensitivity | None:
+    return _found.sensitivity()
+
+
+def _between(low: float, high: float | None) -> str:
+    """Write a span of months."""
+    return f"{low:,.0f} to {high:,.0f} months" if high is not None else f"{low:,.0f} months to never"
