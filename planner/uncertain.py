@@ -72,12 +72,29 @@ class Uncertain:
 
 
 def uncertain_inputs(
-    purchase: Option, rental: Option, scenario: Scenario, assumptions: Assumptions
+    purchase: Option,
+    rental: Option,
+    scenario: Scenario,
+    assumptions: Assumptions,
+    *,
+    with_stated: bool = False,
 ) -> list[Uncertain]:
-    """Return what is not known of this comparison, each with its range."""
+    """
+    Return what is not known of this comparison, each with its range.
+
+    Args:
+        purchase: To buy.
+        rental: What it is compared with.
+        scenario: The question.
+        assumptions: The values in use.
+        with_stated: Whether what the question states is among them, with that value as base.
+    """
     basis = basis_of(purchase)
     inputs = [
-        _assumed(name, assumptions) for name in UNCERTAIN if _varies(name, basis, scenario, assumptions)
+        _assumed(name, basis, assumptions)
+        for name in UNCERTAIN
+        if _counts(name, basis, scenario, assumptions)
+        and (with_stated or not _is_stated(name, scenario, assumptions))
     ]
     bought = basis.purchase
     if bought is not None and bought.usd_low < bought.usd_high:
@@ -113,8 +130,10 @@ def is_same_machine(purchase: Option, rental: Option) -> bool:
     return (purchase.gpu, purchase.gpu_count) == (rental.gpu, rental.gpu_count)
 
 
-def _assumed(name: str, assumptions: Assumptions) -> Uncertain:
+def _assumed(name: str, basis: BuyBasis, assumptions: Assumptions) -> Uncertain:
     record, base = all_assumptions()[name], assumptions[name]
+    if name == "electricity_usd_per_kwh":  # an option of its own
+        base = float(basis.ownership.usd_per_kwh)
     return Uncertain(
         name=name,
         title=record.title,
@@ -130,15 +149,20 @@ def _ratio(name: str, title: str, low: float, high: float, source: str) -> Uncer
     return Uncertain(name=name, title=title, unit="ratio", base=1.0, low=low, high=high, source=source)
 
 
-def _varies(name: str, basis: BuyBasis, scenario: Scenario, assumptions: Assumptions) -> bool:
-    """Whether an assumption counts in this comparison and is not known."""
+def _is_stated(name: str, scenario: Scenario, assumptions: Assumptions) -> bool:
+    """Whether the question gives its value."""
+    is_priced = name == "electricity_usd_per_kwh" and scenario.electricity_usd_per_kwh != DEFAULT_USD_PER_KWH
+    return is_priced or assumptions.is_set(name)
+
+
+def _counts(name: str, basis: BuyBasis, scenario: Scenario, assumptions: Assumptions) -> bool:
+    """Whether an assumption counts in this comparison."""
     value = assumptions.get(name)
-    if value is None or assumptions.is_set(name) or (value == 0.0 and name not in _MOVES):
+    if value is None or (value == 0.0 and name not in _MOVES):
         return False
     own = basis.ownership
     counts: dict[str, bool] = {
-        "electricity_usd_per_kwh": scenario.electricity_region is None
-        and scenario.electricity_usd_per_kwh == DEFAULT_USD_PER_KWH,
+        "electricity_usd_per_kwh": scenario.electricity_region is None,
         # Where the least staff of the whole fleet counts, that of a server does not.
         "staff_fte_per_server": float(own.staff_fte) > assumptions["staff_fte_minimum"],
         "resale_floor": not assumptions.is_set("resale_fraction"),
