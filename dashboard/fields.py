@@ -8,6 +8,7 @@ from typing import Any
 from planner.assumptions import Owner, all_assumptions
 from planner.gpus import all_gpus
 from planner.models import all_models
+from planner.paths import RentPath
 from planner.quants import all_quants
 from planner.rates import Tier
 from planner.scenario import DEFAULT_MODEL, Scenario
@@ -361,6 +362,14 @@ USE = (
     ),
 )
 OWNING = (
+    Field(
+        name="rent_path",
+        label="Rents in the months to come",
+        kind=Kind.CHOICE,
+        options=lambda: tuple(RentPath),
+        hint="flat; decline: down 20 % a year; shock: up 40 % within five months, then down. The break-even "
+        "of all three stands below the answer.",
+    ),
     Field(
         name="budget_usd",
         label="Hardware budget [USD]",

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from planner.catalogue import build, close_matches, read_toml, unique
 from planner.errors import InvalidScenario, UnknownName
 from planner.numbers import parse_number
+from planner.paths import Moves, RentPath
 
 # The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
 _NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")
@@ -30,6 +31,7 @@ class Origin(StrEnum):
 
     DEFAULT = "default"
     OWNER = "owner profile"
+    PATH = "rent path"
     SET = "set"
     OPTION = "option"  # set by an option of its own
     CATALOGUE = "catalogue"  # no value here: taken from a catalogue for each machine
@@ -50,12 +52,15 @@ class Assumption:
     home: float | None
     office: float | None
     colo: float | None
+    decline: float | None = None  # under a path of rents, where that says so
+    shock: float | None = None
     option: str | None  # it has a command-line option of its own
     source: str
     checked: str  # ISO date
 
     def __post_init__(self) -> None:
-        values = [value for value in (self.value, self.home, self.office, self.colo) if value is not None]
+        stated = (self.value, self.home, self.office, self.colo, self.decline, self.shock)
+        values = [value for value in stated if value is not None]
         if not self.minimum <= self.low <= self.high <= self.maximum:
             raise ValueError(f"{self.name}: the range seen must lie within what is accepted")
         if not all(self.minimum <= value <= self.maximum for value in values):
@@ -66,6 +71,10 @@ class Assumption:
         own = {Owner.HOME: self.home, Owner.OFFICE: self.office, Owner.COLO: self.colo}[owner]
         return self.value if own is None else own
 
+    def by_path(self, path: RentPath) -> float | None:
+        """Return what a path of rents says, None where it says nothing."""
+        return {RentPath.DECLINE: self.decline, RentPath.SHOCK: self.shock}.get(path)
+
     @property
     def allowed(self) -> str:
         """What is accepted, in words."""
@@ -74,10 +83,11 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """The values in use: defaults of an owner profile, and what the user set."""
+    """The values in use: defaults of an owner profile and of a path of rents, and what the user set."""
 
     owner: Owner
     overrides: Mapping[str, float] = field(default_factory=dict)
+    path: RentPath = RentPath.FLAT
 
     def __post_init__(self) -> None:
         for name, value in self.overrides.items():
@@ -87,7 +97,9 @@ class Assumptions:
         """Return a value in use, None where a catalogue gives it machine by machine."""
         if name in self.overrides:
             return self.overrides[name]
-        return all_assumptions()[name].by_owner(self.owner)
+        record = all_assumptions()[name]
+        chosen = record.by_path(self.path)
+        return record.by_owner(self.owner) if chosen is None else chosen
 
     def __getitem__(self, name: str) -> float:
         value = self.get(name)
@@ -96,14 +108,16 @@ class Assumptions:
         return value
 
     def is_set(self, name: str) -> bool:
-        """Whether the user gave this value."""
-        return name in self.overrides
+        """Whether the user gave this value, by name or by a path of rents."""
+        return name in self.overrides or all_assumptions()[name].by_path(self.path) is not None
 
     def origin(self, name: str) -> Origin:
         """Return where the value in use comes from."""
         if name in self.overrides:
             return Origin.SET
         record = all_assumptions()[name]
+        if record.by_path(self.path) is not None:
+            return Origin.PATH
         value = record.by_owner(self.owner)
         if value is None:
             return Origin.CATALOGUE
@@ -113,7 +127,23 @@ class Assumptions:
         """Return where the value in use comes from, in words."""
         if name in self.overrides:
             return f"--set {name}={self.overrides[name]:g}"
+        if all_assumptions()[name].by_path(self.path) is not None:
+            return f"--rent-path {self.path}: {all_assumptions()[name].source}"
         return f"assumption {name}: {all_assumptions()[name].source}"
+
+    @property
+    def rents(self) -> Moves:
+        """How rents move."""
+        return Moves(
+            change_per_year=self["rent_change_per_year"],
+            shock_fraction=self["rent_shock_fraction"],
+            shock_months=self["rent_shock_months"],
+        )
+
+    @property
+    def api_prices(self) -> Moves:
+        """How the prices of APIs move."""
+        return Moves(change_per_year=self["api_change_per_year"])
 
 
 @cache
@@ -151,6 +181,7 @@ def assumptions_document(
     owner: str | Owner = Owner.OFFICE,
     overrides: Mapping[str, float] | None = None,
     options: Mapping[str, float] | None = None,
+    path: RentPath = RentPath.FLAT,
 ) -> Mapping[str, object]:
     """
     Return every assumption as `breakeven.assumptions/1`.
@@ -159,8 +190,9 @@ def assumptions_document(
         owner: The owner profile.
         overrides: Values given by `--set`.
         options: Values given by options of their own, by assumption name.
+        path: How rents move.
     """
-    in_use = Assumptions(owner=Owner(owner), overrides=overrides or {})
+    in_use = Assumptions(owner=Owner(owner), overrides=overrides or {}, path=path)
     given = options or {}
     return {
         "schema": ASSUMPTIONS_SCHEMA,
@@ -176,6 +208,13 @@ def assumptions_document(
                 "minimum": record.minimum,
                 "maximum": record.maximum,
                 "by_owner": {str(owner): record.by_owner(owner) for owner in Owner},
+                "by_rent_path": {
+                    str(path): record.by_owner(in_use.owner) if chosen is None else chosen
+                    for path in RentPath
+                    for chosen in (record.by_path(path),)
+                }
+                if record.decline is not None or record.shock is not None
+                else None,
                 "origin": str(Origin.OPTION if record.name in given else in_use.origin(record.name)),
                 "set_by": record.option or f"--set {record.name}=VALUE",
                 "source": record.source,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InvalidScenario
+from planner.paths import cumulative_usd
 from planner.units import DAYS_PER_MONTH, TOKENS_PER_PRICE
 
 # Beyond twenty years no machine is the same machine: a later break-even is none.
@@ -25,6 +26,8 @@ class MonthlyCosts:
     running_usd: float  # of the owned machine, energy included, without capital [USD/month]
     energy_usd: float = 0.0  # the part of it that follows the electricity price [USD/month]
     rent_change_per_year: float = 0.0  # [fraction/year]
+    rent_shock_fraction: float = 0.0  # before that, within rent_shock_months [fraction]
+    rent_shock_months: float = 1.0
     electricity_change_per_year: float = 0.0  # [fraction/year]
 
     def __post_init__(self) -> None:
@@ -33,11 +36,18 @@ class MonthlyCosts:
     @property
     def is_flat(self) -> bool:
         """Whether every month costs the same."""
-        return self.rent_change_per_year == 0.0 and self.electricity_change_per_year == 0.0
+        moves = (self.rent_change_per_year, self.rent_shock_fraction, self.electricity_change_per_year)
+        return not any(moves)
 
     def rent(self, months: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rent paid after each of these months, shape (n,). [USD]"""
-        return cumulative_usd(self.rent_usd, months, self.rent_change_per_year)
+        return cumulative_usd(
+            self.rent_usd,
+            months,
+            self.rent_change_per_year,
+            shock_fraction=self.rent_shock_fraction,
+            shock_months=self.rent_shock_months,
+        )
 
     def own(self, capex_usd: float, months: NDArray[np.float64]) -> NDArray[np.float64]:
         """Money spent on the owned machine after each of these months, before a sale, shape (n,). [USD]"""
@@ -118,33 +128,6 @@ def break_even_months_with_resale(
     if machine_usd == 0.0:
         later = slice(0, None)
     return first_crossing(months[later], own[later], costs.rent(months)[later])
-
-
-def cumulative_usd(
-    usd_per_month: float, months: NDArray[np.float64], change_per_year: float = 0.0
-) -> NDArray[np.float64]:
-    """
-    Money paid after each of these months, at a price that moves month by month.
-
-    Args:
-        usd_per_month: In the first month. [USD/month]
-        months: Times since the start, whole or broken, shape (n,). [months]
-        change_per_year: Of the price. [fraction/year]
-
-    Returns:
-        Sums, shape (n,). [USD]
-
-    Source:
-        docs/methodology.md, "Break-even".
-    """
-    growth = math.log1p(change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
-    if math.expm1(growth) == 0.0:
-        flat: NDArray[np.float64] = usd_per_month * months
-        return flat
-    whole = np.floor(months)
-    paid = np.expm1(growth * whole) / math.expm1(growth)
-    moved: NDArray[np.float64] = usd_per_month * (paid + (months - whole) * np.exp(growth * whole))
-    return moved
 
 
 def first_crossing(

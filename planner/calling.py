@@ -6,6 +6,7 @@ from planner.assumptions import Assumptions
 from planner.cost import TokenPrices
 from planner.models import Model
 from planner.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
+from planner.paths import mean_usd_per_month
 from planner.rates import PriceStatus
 from planner.renting import slug
 from planner.scenario import Scenario
@@ -110,12 +111,17 @@ def _option(
         cached_input_fraction=share,
     )
     tokens = output_tokens
+    month = None if tokens is None else per_million * tokens / TOKENS_PER_PRICE
+    moves = assumptions.api_prices
     return Option(
         kind=Kind.API,
         name=price.model_name,
         provider=slug(price.provider),
         provider_title=price.provider,
-        usd_per_month=None if tokens is None else per_million * tokens / TOKENS_PER_PRICE,
+        usd_per_month=month,
+        usd_per_month_over_term=None
+        if month is None or moves.is_flat
+        else mean_usd_per_month(month, assumptions["term_years"], moves),
         token_prices=TokenPrices(
             usd_per_million_tokens=per_million,
             usd_per_million_input_tokens=usd_in,

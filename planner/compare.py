@@ -19,6 +19,7 @@ from planner.money import Money
 from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.owning import Terms, buy_options
+from planner.pathsummary import PathResult, paths_text, rent_paths
 from planner.purchases import PricePoint
 from planner.quants import QuantFormat, find_quant
 from planner.rates import Rate
@@ -67,6 +68,7 @@ class Plan:
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
             "mixed": None if self.mixed is None else self.mixed.to_document(),
+            "rent_paths": [result.to_document() for result in self.rent_paths()],
             "notes": list(self.notes),
             "proof": list(self.proof),
         }
@@ -130,6 +132,17 @@ class Plan:
         own = purchase or self.purchase
         against = own.basis.against if own is not None and isinstance(own.basis, BuyBasis) else None
         return crossing(own, rental or against or self.rental, self.api, self.assumptions)
+
+    def rent_paths(self, purchase: Option | None = None) -> tuple[PathResult, ...]:
+        """
+        Return what each path of rents comes to for a purchase against the rental that it is compared with.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+        """
+        own = purchase or self.purchase
+        against = None if own is None or own.is_own else own.compared_with
+        return rent_paths(own, against, self.assumptions)
 
     def sensitivity(self, purchase: Option | None = None, *, draws: int = DRAWS) -> Sensitivity | None:
         """
@@ -252,8 +265,10 @@ def plan(
         money=money,
         assumptions=assumptions,
     )
-    sure = made.sensitivity(draws=0)
-    return made if sure is None else replace(made, notes=(*made.notes, change_text(sure, money)))
+    found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
+    notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
+    notes += [] if sure is None else [change_text(sure, money)]
+    return replace(made, notes=(*made.notes, *notes))
 
 
 def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat, Scenario, list[str]]:

@@ -1,5 +1,6 @@
 """Owning one machine against renting another, for arrays of inputs at once."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -49,7 +50,8 @@ class _Price:
 
     def __init__(self, usd: Draws, change: Draws, compounds: bool = True) -> None:
         self._usd, self._change = usd, change
-        self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0  # after a year's rise
+        # After a year a rise stays, since none has been seen to go on.
+        self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0
         self._first = usd * _growth_sum(change, np.full_like(change, 12.0))
 
     def of_year(self, year: int) -> Draws:
@@ -69,6 +71,45 @@ class _Price:
         return paid
 
 
+class _ShockedPrice:
+    """
+    The same after a shock: within some months it rises to its height, and the change begins there.
+
+    What the change draws is the same as without a shock; only the first months are known.
+    """
+
+    def __init__(self, usd: Draws, change: Draws, compounds: bool, shock: tuple[float, float]) -> None:
+        self._usd, self._change = usd, change
+        self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0
+        self._height, self._months = shock
+
+    def month(self, month: float, rows: NDArray[np.intp] | slice = slice(None)) -> Draws:
+        """Return what is paid in one month, the first being 0. [USD]"""
+        rise = math.exp(math.log1p(self._height) * min(month, self._months) / self._months)
+        years = max(month - self._months, 0.0) / 12.0
+        change = self._change[rows]
+        moved = np.exp(np.log1p(change) * np.where(self._stays[rows], min(years, 1.0), years))
+        paid: Draws = self._usd[rows] * rise * moved
+        return paid
+
+    def of_year(self, year: int) -> Draws:
+        """Return what is paid in a year, shape (n,). [USD]"""
+        paid: Draws = np.sum([self.month(12.0 * year + each) for each in range(12)], axis=0)
+        return paid
+
+    def by_month(self, year: int, rows: NDArray[np.intp]) -> Draws:
+        """Return what these draws pay in each month of a year, shape (12, rows). [USD]"""
+        return np.stack([self.month(12.0 * year + each, rows) for each in range(12)])
+
+    def over(self, months: Draws) -> Draws:
+        """Return what is paid in so many months, the last of them in part. [USD]"""
+        last = int(np.ceil(np.max(months)))
+        paid: Draws = np.sum(
+            [self.month(float(each)) * np.clip(months - each, 0.0, 1.0) for each in range(last)], axis=0
+        )
+        return paid
+
+
 class Comparison:
     """Owning one machine against renting another, as functions of arrays of inputs."""
 
@@ -80,6 +121,7 @@ class Comparison:
         self._peak = Demand.of(scenario).peak_tokens_per_s
         self._gpus = (purchase.gpu_count or 1) * purchase.replicas
         self._compounds = assumptions.is_set("rent_change_per_year")
+        self._shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
 
     def outcome(self, drawn: Mapping[str, Draws], size: int) -> Outcome:
         """Return what these values of the inputs come to; inputs that are not there stay at their base."""
@@ -102,7 +144,7 @@ class Comparison:
             + other * months
             + energy * _growth_sum(energy_change, months)
         )
-        rented = rent * self._rent_sum(rent_change, months)
+        rented = self._rented(_array(rent, size), rent_change, months)
         return Outcome(
             saving=(rented - owned) / months,
             capex_usd=_array(cost.capex_usd, size),
@@ -116,7 +158,7 @@ class Comparison:
     def break_even_months(self, outcome: Outcome) -> Draws:
         """Return when each draw has paid back without a sale; infinite where not within twenty years."""
         energy = _Price(outcome.energy_usd, outcome.energy_change)
-        rent = _Price(outcome.rent_usd, outcome.rent_change, self._compounds)
+        rent = self._rent_price(outcome.rent_usd, outcome.rent_change)
         gap = outcome.capex_usd.copy()  # what owning has cost beyond renting
         months = np.where((gap <= 0.0) & (outcome.saving >= 0.0), 0.0, np.inf)
         is_open = gap > 0.0
@@ -149,9 +191,21 @@ class Comparison:
         crossed: Draws = first + before / (before - gaps[first, rows])
         return crossed
 
+    def _rent_price(self, usd: Draws, change: Draws) -> "_Price | _ShockedPrice":
+        """Return how the rents of all draws move."""
+        if self._shock[0] == 0.0:
+            return _Price(usd, change, self._compounds)
+        return _ShockedPrice(usd, change, self._compounds, self._shock)
+
+    def _rented(self, usd: Draws, change: Draws, months: Draws) -> Draws:
+        """Return the rent of so many months. [USD]"""
+        if self._shock[0] == 0.0:
+            return usd * self._rent_sum(change, months)
+        return _ShockedPrice(usd, change, self._compounds, self._shock).over(months)
+
     def _rent_sum(self, change: Draws, months: Draws) -> Draws:
         """
-        Return the rent of these months over that of the first one.
+        Return the rent of these months over that of the first one, without a shock.
 
         A fall goes on year after year; a rise, seen once, lasts a year and stays, unless it was set.
         """

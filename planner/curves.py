@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.assumptions import Assumptions
-from planner.breakeven import cumulative_usd, first_crossing
+from planner.breakeven import first_crossing
 from planner.options import BuyBasis, Option, RentBasis
 from planner.owning import monthly_costs
+from planner.paths import cumulative_usd
 
 Line = tuple[float, ...]
 
@@ -48,7 +49,13 @@ def crossing(
     months = np.arange(int(np.ceil(term * 12.0)) + 1, dtype=float)
     rent_usd = own_usd = api_usd = None
     if rental is not None and rental.usd_per_month is not None:
-        rent_usd = cumulative_usd(rental.usd_per_month, months, assumptions["rent_change_per_year"])
+        rent_usd = cumulative_usd(
+            rental.usd_per_month,
+            months,
+            assumptions["rent_change_per_year"],
+            shock_fraction=assumptions["rent_shock_fraction"],
+            shock_months=assumptions["rent_shock_months"],
+        )
     if purchase is not None and basis is not None:
         costs = monthly_costs(basis.cost, rental or purchase, assumptions)
         own_usd = None if costs is None else costs.own(float(basis.cost.capex_usd), months)

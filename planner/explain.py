@@ -4,39 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.assumptions import Assumptions
-from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_available_gpu_hour
+from planner.cost import MONTHS_PER_YEAR, resale_fraction
 from planner.depreciation import Way, schedule
+from planner.figure import Figure
 from planner.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
+from planner.paths import Moves
+from planner.paying import paying
 from planner.speeds import SpeedSource
 from planner.units import GIB
 from planner.verdict import price_date_text
 
 EXPLANATION_SCHEMA = "breakeven.explanation/1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One figure, and how it came about."""
-
-    name: str
-    value: float | None
-    unit: str
-    formula: str
-    numbers: str
-    source: str
-    is_estimate: bool = False
-
-    def to_document(self) -> dict[str, object]:
-        """Return it as plain JSON values."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "unit": self.unit,
-            "formula": self.formula,
-            "numbers": self.numbers,
-            "source": self.source,
-            "is_estimate": self.is_estimate,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +40,11 @@ def explain(number: int, option: Option, assumptions: Assumptions) -> Explanatio
     """Return how every figure of an option came about."""
     basis = option.basis
     if isinstance(basis, RentBasis):
-        money = [*_rent(option, basis), *_tokens(option, basis.rate.usd_per_hour)]
+        money = [*_rent(option, basis, assumptions), *_tokens(option, basis.rate.usd_per_hour)]
     elif isinstance(basis, BuyBasis):
         money = [*_buy(option, basis, assumptions), *_tokens(option, None)]
     else:
-        money = list(_api(option, basis))
+        money = list(_api(option, basis, assumptions))
     return Explanation(number=number, option=option, figures=(*_machine(option), *money))
 
 
@@ -169,7 +147,7 @@ def _tokens(option: Option, usd_per_hour: float | None) -> Iterator[Figure]:
     )
 
 
-def _rent(option: Option, basis: RentBasis) -> Iterator[Figure]:
+def _rent(option: Option, basis: RentBasis, assumptions: Assumptions) -> Iterator[Figure]:
     """Explain the monthly rent."""
     rate = basis.rate
     numbers = f"{rate.usd_per_hour_text} x {basis.paid_hours_per_month:,.1f} x {option.replicas}"
@@ -197,9 +175,10 @@ def _rent(option: Option, basis: RentBasis) -> Iterator[Figure]:
         numbers=numbers,
         source=f"{rate.provider_title}, {rate.instance_type}, {price_date_text(option)}: {rate.source_url}",
     )
+    yield from _over_term(option, assumptions.rents, assumptions, "rent_change_per_year")
 
 
-def _api(option: Option, basis: ApiBasis) -> Iterator[Figure]:
+def _api(option: Option, basis: ApiBasis, assumptions: Assumptions) -> Iterator[Figure]:
     """Explain the monthly price of an API."""
     price = basis.price
     cached = ""
@@ -215,6 +194,23 @@ def _api(option: Option, basis: ApiBasis) -> Iterator[Figure]:
             f"{basis.output_tokens_per_month:,.0f} x {price.usd_per_mtok_output:g}) / 1e6{cached}"
         ),
         source=f"{price.provider}, {price.model_name}, {price.as_of}: {price.source}",
+    )
+    yield from _over_term(option, assumptions.api_prices, assumptions, "api_change_per_year")
+
+
+def _over_term(option: Option, moves: Moves, assumptions: Assumptions, name: str) -> Iterator[Figure]:
+    """Explain what a month costs on average over the term, where its price moves."""
+    if option.usd_per_month_over_term is None:
+        return
+    years = assumptions["term_years"]
+    yield Figure(
+        name="a month on average over the term",
+        value=option.usd_per_month_over_term,
+        unit="USD/month",
+        formula="sum of the months at a price that moves / months",
+        numbers=f"{option.usd_per_month:,.2f} in the first month, {moves.words}, {years:g} years",
+        source=assumptions.source(name),
+        is_estimate=True,
     )
 
 
@@ -310,7 +306,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         source='docs/methodology.md, "Owning"',
         is_estimate=True,
     )
-    yield from _break_even(option, basis, assumptions, running)
+    yield from paying(option, basis, assumptions)
 
 
 def _books(basis: BuyBasis, assumptions: Assumptions) -> Iterator[Figure]:
@@ -364,73 +360,6 @@ def _carbon(option: Option, kwh_per_month: float) -> Iterator[Figure]:
             source="planner/data/carbon.csv by --electricity-region, or --set grid_g_co2_per_kwh",
             is_estimate=True,
         )
-
-
-def _break_even(
-    option: Option, basis: BuyBasis, assumptions: Assumptions, running: float
-) -> Iterator[Figure]:
-    """Explain when an owned machine pays, and what its hours cost with interest."""
-    cost, against, hourly = basis.cost, basis.against, basis.against_hourly
-    if against is not None:
-        rented = f"{against.name} from {against.provider_title}, {price_date_text(against)}"
-        never = "" if option.break_even_months is not None else "; it never pays back"
-        yield Figure(
-            name="break-even",
-            value=option.break_even_months,
-            unit="months",
-            formula="price / (rent - running cost)",
-            numbers=f"{cost.capex_usd:,.0f} / ({against.usd_per_month:,.2f} - {running:,.2f}){never}",
-            source=f"against {rented}",
-            is_estimate=True,
-        )
-        yield Figure(
-            name="break-even with resale",
-            value=basis.months_with_resale,
-            unit="months",
-            formula="first month in which price + running cost - resale then <= rent so far",
-            numbers=f"resale by the curve, {rented}",
-            source=assumptions.source("resale_floor"),
-            is_estimate=True,
-        )
-    else:
-        yield Figure(
-            name="break-even",
-            value=None,
-            unit="months",
-            formula="price / (rent - running cost)",
-            numbers="no rental is known that meets the same limits, so there is nothing to compare with",
-            source='docs/methodology.md, "Break-even"',
-        )
-    if hourly is not None and hourly.usd_per_hour is not None:
-        rent = float(hourly.usd_per_hour) * hourly.replicas
-        yield Figure(
-            name="break-even use",
-            value=option.break_even_hours_per_day,
-            unit="h/d",
-            formula="fixed cost of owning / ((rent an hour - energy an hour) x days)",
-            numbers=(
-                f"{basis.own_fixed_usd_per_month:,.2f} / (({rent:,.4f} - {basis.own_usd_per_hour:,.4f}) x "
-                f"{basis.days_per_month:g})"
-                + ("" if option.break_even_hours_per_day is not None else "; above 24 h a day: never")
-            ),
-            source=f"against {hourly.name} from {hourly.provider_title}",
-            is_estimate=True,
-        )
-    gpus = (option.gpu_count or 1) * option.replicas
-    per_hour = float(usd_per_available_gpu_hour(cost.total_usd, gpus, assumptions["availability"]))
-    yield Figure(
-        name="levelised cost of an available GPU-hour",
-        value=per_hour,
-        unit="USD/GPU-h",
-        formula="(capital with interest + running cost) / (GPUs x 8,760 x availability)",
-        numbers=(
-            f"({cost.capital_usd:,.2f} + {float(cost.running_usd):,.2f}) / ({gpus} x 8,760 x "
-            f"{assumptions['availability']:g}); {per_hour / assumptions['utilisation']:,.4f} of a useful one "
-            f"at {assumptions['utilisation']:.0%}"
-        ),
-        source=assumptions.source("discount_rate"),
-        is_estimate=True,
-    )
 
 
 def is_estimate(option: Option) -> bool:

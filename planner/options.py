@@ -107,6 +107,7 @@ class Option:
     usd_per_hour: str | None = None  # the stored decimal
     usd_per_gpu_hour: str | None = None
     usd_per_month: float | None
+    usd_per_month_over_term: float | None = None  # the mean, where its price moves by a path that was chosen
     token_prices: TokenPrices | None
     tokens_per_month: float | None  # output tokens
     point: OperatingPoint | None = None
@@ -126,9 +127,15 @@ class Option:
     basis: RentBasis | BuyBasis | ApiBasis
 
     @property
+    def usd_per_month_compared(self) -> float | None:
+        """What ranks it: a month's cost, where its price moves the mean over the term. [USD/month]"""
+        over_term = self.usd_per_month_over_term
+        return self.usd_per_month if over_term is None else over_term
+
+    @property
     def rank_key(self) -> tuple[bool, bool, float, str, str]:
         """Cheapest first; too slow to talk to last; without a monthly cost behind those that have one."""
-        month = self.usd_per_month
+        month = self.usd_per_month_compared
         return (
             self.is_too_slow,
             month is None,
@@ -205,6 +212,7 @@ class Option:
             "g_co2_per_million_tokens": self.g_co2_per_million_tokens,
             "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
             "aggregate_source": str(speed.aggregate_source) if speed else None,
+            "usd_per_month_over_term": self.usd_per_month_over_term,
         }
 
 

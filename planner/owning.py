@@ -112,7 +112,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         own_fixed_usd_per_month=fixed,
         against=against,
         against_hourly=hourly,
-        months_with_resale=_months_with_resale(cost, machine_usd * replicas, costs, assumptions),
+        months_with_resale=months_sold(cost, machine_usd * replicas, costs, assumptions),
     )
     return Option(
         kind=Kind.BUY,
@@ -139,7 +139,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         energy_usd_per_month=float(cost.energy_usd_per_month),
         kwh_per_million_tokens=kwh_per_mtok,
         g_co2_per_million_tokens=None if terms.g_co2_per_kwh is None else kwh_per_mtok * terms.g_co2_per_kwh,
-        break_even_months=None if costs is None else break_even_months_moving(float(cost.capex_usd), costs),
+        break_even_months=months_kept(cost, costs),
         break_even_hours_per_day=_hours(basis, hourly),
         is_too_slow=point.is_too_slow,
         is_own=candidate.is_own,
@@ -258,11 +258,18 @@ def monthly_costs(cost: OwnCost, rental: Option | None, assumptions: Assumptions
         running_usd=float(cost.running_usd_per_month),
         energy_usd=float(cost.energy_usd_per_month),
         rent_change_per_year=assumptions["rent_change_per_year"],
+        rent_shock_fraction=assumptions["rent_shock_fraction"],
+        rent_shock_months=assumptions["rent_shock_months"],
         electricity_change_per_year=assumptions["electricity_change_per_year"],
     )
 
 
-def _months_with_resale(
+def months_kept(cost: OwnCost, costs: MonthlyCosts | None) -> float | None:
+    """Return the months after which buying has cost no more than renting, without a sale."""
+    return None if costs is None else break_even_months_moving(float(cost.capex_usd), costs)
+
+
+def months_sold(
     cost: OwnCost, machine_usd: float, costs: MonthlyCosts | None, assumptions: Assumptions
 ) -> float | None:
     """Return the months after which buying and then selling has cost no more than renting."""

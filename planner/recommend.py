@@ -1,7 +1,7 @@
 """Hardware for a workload: the best single device, the best value, unified memory, the cheapest cloud."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from planner.assumptions import Assumptions, Owner
@@ -140,7 +140,7 @@ def recommend_from(
 
 def candidates_to_buy(assumptions: Assumptions, as_of: date | None = None) -> list[Candidate]:
     """Return every device that exists and can be bought, those without a price known on that day too."""
-    priced = Assumptions(owner=assumptions.owner, overrides=_without_price(assumptions.overrides))
+    priced = replace(assumptions, overrides=_without_price(assumptions.overrides))
     shop = read_shop(Scenario(model="any", as_of=as_of), all_gpus(), None, None, priced)
     unpriced = [
         Candidate(gpu=all_gpus()[name], housing=Housing.MODULE, purchase=None, counts=(1,))
@@ -168,7 +168,7 @@ def _to_buy(
     as_of: date | None = None,
 ) -> dict[str, Choice | None]:
     """Return the recommended machines to buy, by kind."""
-    priced = Assumptions(owner=assumptions.owner, overrides=_without_price(assumptions.overrides))
+    priced = replace(assumptions, overrides=_without_price(assumptions.overrides))
     single: list[Choice] = []
     multi: list[Choice] = []
     unified: list[Choice] = []

@@ -10,6 +10,7 @@ from planner.cost import token_prices
 from planner.load import Shift
 from planner.operate import Fleet, MachineKey, OperatingPoint, Refusal, Refused
 from planner.options import Excluded, Kind, Option, PriceOrigin, RentBasis, names_text, per_gpu_text
+from planner.paths import mean_usd_per_month
 from planner.rates import RESERVED_TIERS, Billing, PriceStatus, Rate, Tier
 from planner.scenario import Scenario
 from planner.units import GB, HOURS_PER_MONTH, TOKENS_PER_PRICE
@@ -228,6 +229,9 @@ def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: 
         usd_per_hour=rate.usd_per_hour_text,
         usd_per_gpu_hour=per_gpu_text(rate.usd_per_hour_text, rate.gpu_count),
         usd_per_month=month,
+        usd_per_month_over_term=None
+        if assumptions.rents.is_flat
+        else mean_usd_per_month(month, assumptions["term_years"], assumptions.rents),
         token_prices=token_prices(
             month / point.tokens_per_month * TOKENS_PER_PRICE,
             aggregate_tokens_per_s=point.speed.aggregate_tokens_per_s,

@@ -19,6 +19,7 @@ from planner.errors import InvalidScenario, UnknownName
 from planner.fields import choice, count, day, name_list, number, words
 from planner.load import ALLOWED, LoadProfile
 from planner.models import Model
+from planner.paths import RentPath
 from planner.quants import QuantFormat
 from planner.rates import Tier
 from planner.reading.facts import parse_facts, parse_params
@@ -163,6 +164,7 @@ class Scenario:
     electricity_region: str | None = field(
         default=None, metadata={"parse": words("a region such as DE or US-CA:commercial")}
     )
+    rent_path: str = field(default="flat", metadata={"parse": choice(RentPath)})
     budget_usd: float | None = field(default=None, metadata={"parse": number(_MONEY, above=0.0)})
     owner: str = field(default="office", metadata={"parse": choice(Owner)})
     own: str | None = field(default=None, metadata={"parse": _owned})
@@ -270,8 +272,8 @@ class Scenario:
 
     @property
     def assumptions(self) -> Assumptions:
-        """The assumptions in use: those of the owner profile, and what `--set` says."""
-        return Assumptions(owner=Owner(self.owner), overrides=dict(self.set))
+        """The assumptions in use: those of the owner profile and the path of rents, and what `--set` says."""
+        return Assumptions(owner=Owner(self.owner), overrides=dict(self.set), path=RentPath(self.rent_path))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -167,8 +167,10 @@ def payback_text(option: Option, money: Money) -> str:
     months, with_resale = option.break_even_months, basis.months_with_resale
     term = float(basis.ownership.term_years) * 12.0
     if months is None:
-        running = money.text(float(basis.cost.running_usd_per_month))
-        return f"never pays back, since running it alone costs {running} a month"
+        running = float(basis.cost.running_usd_per_month)
+        if running < (basis.against.usd_per_month or 0.0):
+            return "never pays back, since rents fall faster than it saves them"
+        return f"never pays back, since running it alone costs {money.text(running)} a month"
     if months <= term:
         return f"pays back after {months:,.1f} months" if months > 0.0 else "pays at once"
     after = f"after {months:,.0f} months" if months <= MAX_MONTHS else "never"
@@ -285,7 +287,8 @@ def _own_line(option: Option, found: Ways) -> str:
     years = float(basis.ownership.term_years) if isinstance(basis, BuyBasis) else 0.0
     price = money.text(option.purchase_usd or 0.0)
     hours = option.break_even_hours_per_day
-    from_hours = f", and owning costs less from {hours:,.1f} h a day" if hours else ""
+    today = "" if found.scenario.assumptions.rents.is_flat else " at the rent of today"
+    from_hours = f", and owning costs less from {hours:,.1f} h a day{today}" if hours else ""
     text = (
         f"Buy: {times_text(option)} for {price} ({price_date_text(option)}), {month} over {years:g} years "
         f"{use_text(found.scenario)}"
@@ -323,7 +326,13 @@ def _api_line(option: Option, found: Ways) -> str:
 
 
 def _month(option: Option, found: Ways) -> str:
-    return f"{found.money.text(option.usd_per_month or 0.0)} a month"
+    month, over_term = (
+        f"{found.money.text(option.usd_per_month or 0.0)} a month",
+        option.usd_per_month_over_term,
+    )
+    if over_term is None:
+        return month
+    return f"{month} now and {found.money.text(over_term)} on average over the term"
 
 
 def _bare(option: Option) -> str:

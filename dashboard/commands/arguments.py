@@ -37,6 +37,7 @@ TERMS_OPTIONS = (
     "days_per_month",
     "electricity_usd_per_kwh",
     "electricity_region",
+    "rent_path",
     "budget_usd",
     "owner",
     "own",
@@ -189,6 +190,11 @@ def terms_parent() -> Parser:
     money = parent.add_argument_group("money").add_argument
     money("--electricity-usd-per-kwh", metavar="X", type=number, help="electricity tariff (0.175)")
     money("--electricity-region", metavar="CODE[:SECTOR]", help="tariff of a region: DE, US-CA:commercial")
+    money(
+        "--rent-path",
+        choices=("flat", "decline", "shock"),
+        help="how rents move: flat, down 20 %% a year, or up 40 %% within five months and then down (flat)",
+    )
     money("--budget-usd", metavar="X", type=number, help="hardware budget")
     money(
         "--owner",

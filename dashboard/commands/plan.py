@@ -177,9 +177,12 @@ def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
 
 def _assumptions(arguments: argparse.Namespace) -> Output:
     from planner.assumptions import assumptions_document, parse_settings
+    from planner.paths import RentPath
 
     document = assumptions_document(
-        getattr(arguments, "owner", "office"), parse_settings(getattr(arguments, "set", None) or ())
+        getattr(arguments, "owner", "office"),
+        parse_settings(getattr(arguments, "set", None) or ()),
+        path=RentPath(getattr(arguments, "rent_path", "flat")),
     )
     rows: Any = document["assumptions"]
     headers = ("assumption", "value", "unit", "range", "from", "set by", "source")

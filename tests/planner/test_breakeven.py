@@ -14,11 +14,11 @@ from planner.breakeven import (
     break_even_rent_usd_per_hour,
     break_even_tokens_per_month,
     break_even_utilisation,
-    cumulative_usd,
     first_crossing,
     net_present_value_usd,
 )
 from planner.errors import InvalidScenario
+from planner.paths import cumulative_usd
 
 RENT, POWER = 11.96 * 4 * 30.4, 0.7 * 4 * 30.4 * 0.175
 

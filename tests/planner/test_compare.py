@@ -29,7 +29,7 @@ OPTION_KEYS = [
     "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
     "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
-    "aggregate_source", "is_too_slow", "passed_over",
+    "aggregate_source", "usd_per_month_over_term", "is_too_slow", "passed_over",
 ]  # fmt: skip
 
 

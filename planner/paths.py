@@ -1,0 +1,129 @@
+"""How prices may move: flat, by so much a year, or a shock within some months and a change after it."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Months = NDArray[np.float64]
+
+
+class RentPath(StrEnum):
+    """How rents move in the months to come."""
+
+    FLAT = "flat"
+    DECLINE = "decline"
+    SHOCK = "shock"  # up within some months, then down
+
+    @property
+    def words(self) -> str:
+        """The path in words."""
+        return {
+            RentPath.FLAT: "flat rents",
+            RentPath.DECLINE: "falling rents",
+            RentPath.SHOCK: "a shock, then falling rents",
+        }[self]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """A price that moves month by month."""
+
+    change_per_year: float = 0.0  # once a shock is over [fraction/year]
+    shock_fraction: float = 0.0  # reached after shock_months, by equal factors [fraction]
+    shock_months: float = 1.0  # [months]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every month costs the same."""
+        return self.change_per_year == 0.0 and self.shock_fraction == 0.0
+
+    @property
+    def words(self) -> str:
+        """The path in words, with its figures."""
+        after = f"{self.change_per_year:+.0%} a year" if self.change_per_year else "flat"
+        if not self.shock_fraction:
+            return after
+        return f"{self.shock_fraction:+.0%} within {self.shock_months:g} months, then {after}"
+
+    def factors(self, months: Months) -> Months:
+        """
+        Return the price of these months over that of the first one, which is month 0.
+
+        Args:
+            months: Whole months since the start, shape (n,). [months]
+
+        Source:
+            docs/methodology.md, "Price paths".
+        """
+        rising = np.minimum(months, self.shock_months) / self.shock_months
+        falling = np.maximum(months - self.shock_months, 0.0) / 12.0 if self.shock_fraction else months / 12.0
+        factors: Months = np.exp(
+            math.log1p(self.shock_fraction) * rising + math.log1p(self.change_per_year) * falling
+        )
+        return factors
+
+
+def mean_usd_per_month(usd_per_month: float, term_years: float, moves: Moves) -> float:
+    """
+    Return what a month costs on average over a term, at a price that moves. [USD/month]
+
+    Args:
+        usd_per_month: In the first month. [USD/month]
+        term_years: [years]
+        moves: How it moves.
+    """
+    months = term_years * 12.0
+    paid = cumulative_usd(
+        usd_per_month,
+        np.array([months]),
+        moves.change_per_year,
+        shock_fraction=moves.shock_fraction,
+        shock_months=moves.shock_months,
+    )
+    return float(paid[0]) / months
+
+
+def cumulative_usd(
+    usd_per_month: float,
+    months: Months,
+    change_per_year: float = 0.0,
+    *,
+    shock_fraction: float = 0.0,
+    shock_months: float = 1.0,
+) -> Months:
+    """
+    Money paid after each of these months, at a price that moves month by month.
+
+    Args:
+        usd_per_month: In the first month. [USD/month]
+        months: Times since the start, whole or broken, shape (n,). [months]
+        change_per_year: Of the price, once a shock is over. [fraction/year]
+        shock_fraction: By how much it rises first. [fraction]
+        shock_months: Within which it does. [months]
+
+    Returns:
+        Sums, shape (n,). [USD]
+
+    Source:
+        docs/methodology.md, "Price paths".
+    """
+    whole = np.floor(months)
+    if shock_fraction != 0.0:
+        moves = Moves(
+            change_per_year=change_per_year, shock_fraction=shock_fraction, shock_months=shock_months
+        )
+        prices = usd_per_month * moves.factors(np.arange(float(np.max(whole, initial=0.0)) + 1.0))
+        before = np.concatenate(([0.0], np.cumsum(prices)))
+        index = whole.astype(int)
+        shocked: Months = before[index] + (months - whole) * prices[index]
+        return shocked
+    growth = math.log1p(change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
+    if math.expm1(growth) == 0.0:
+        flat: Months = usd_per_month * months
+        return flat
+    paid = np.expm1(growth * whole) / math.expm1(growth)
+    moved: Months = usd_per_month * (paid + (months - whole) * np.exp(growth * whole))
+    return moved
