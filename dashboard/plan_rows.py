@@ -25,6 +25,7 @@ RECOMMENDED = {
 }
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
+CHANGES = "What would change the answer"
 # How far the prices can be trusted, and what is cheaper and does not count.
 TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
 
@@ -52,9 +53,14 @@ def trust(found: Plan) -> list[str]:
     return [note for note in found.notes if note.startswith(TRUST)]
 
 
+def changes(found: Plan) -> list[str]:
+    """Return the note on what would change the answer."""
+    return [note for note in found.notes if note.startswith(CHANGES)]
+
+
 def other_notes(found: Plan) -> list[str]:
     """Return the notes that stand nowhere else on the page."""
-    shown = {threshold(found), *trust(found), *found.scenario.warnings}
+    shown = {threshold(found), *trust(found), *changes(found), *found.scenario.warnings}
     return [note for note in found.notes if note not in shown]
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "Kind",
     "as_address",
     "as_widget_value",
+    "clamped",
     "from_widgets",
     "permalink",
     "read_address",
@@ -73,32 +74,32 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
         params: Query parameters; a repeated key may be a list.
     """
     asked = {name: value for name, value in params.items() if name not in _ALL_PAGE_KEYS}
-    usable = {name: _single(value) for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
-    complaints = [f"{name}: only the command line reads files, ignored" for name in asked.keys() - usable]
+    given = {name: _single(value) for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
+    complaints = [f"{name}: only the command line reads files, ignored" for name in asked.keys() - given]
     for name, splits in _LISTS.items():
-        if name in usable:
-            usable[name], more = _usable_items(name, usable[name], splits)
+        if name in given:
+            given[name], more = _usable_items(name, given[name], splits)
             complaints += more
-    scenario, more = Scenario.from_query(usable)
+    scenario, more = Scenario.from_query(given)
     complaints += more
     values = dict(scenario.changed())
     for name in ("model", "quant", "gpu", "own", "electricity_region"):
         if values.get(name) is None:
             continue
         try:
-            canonical, said = _canonical(name, values[name], has_quant="quant" in usable)
+            canonical, said = _canonical(name, values[name], has_quant="quant" in given)
             values.update(canonical)
             complaints += said
         except (UnknownName, InvalidScenario) as error:
             complaints.append(f"{_about(name, error)}; the default is used")
             values.pop(name)
     for name, value in list(values.items()):
-        clamped = _clamped(FIELDS[name], value)
-        if clamped != value:
+        usable = clamped(FIELDS[name], value)
+        if usable != value:
             complaints.append(
-                f"{name}: {_shown(value)} is outside what the page offers; {_shown(clamped)} is used"
+                f"{name}: {_shown(value)} is outside what the page offers; {_shown(usable)} is used"
             )
-            values[name] = clamped
+            values[name] = usable
     values.setdefault("model", DEFAULT_MODEL)
     try:
         return Scenario.from_mapping(values), complaints
@@ -284,7 +285,8 @@ def _device(name: str, value: str) -> tuple[str, list[str]]:
     return match.gpu.name, [f"{name}: {value!r} may also mean {others}; {match.gpu.name} is taken"]
 
 
-def _clamped(field: Field, value: Any) -> Any:
+def clamped(field: Field, value: Any) -> Any:
+    """Return a value brought into the range of its widget."""
     if isinstance(value, date):
         return min(max(value, FIRST_DAY), LAST_DAY)
     if not isinstance(value, int | float):

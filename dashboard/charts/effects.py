@@ -38,15 +38,15 @@ def effect(found: Effect) -> Drawing | None:
     return replace(drawing, rows=as_rows(series, found.title))
 
 
-def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawing | None:
+def tornado(found: Sequence[Influence], currency: str, most: int = 10) -> Drawing | None:
     """Show how far each assumption moves what owning costs more than renting, the strongest on top."""
     if not found:
         return None
     values: list[dict[str, object]] = []
     for each in found[:most]:
-        name = f"{each.title} ({each.low:g} to {each.high:g} {each.unit})"
-        for end, gap in ((each.low, each.gap_low), (each.high, each.gap_high)):
-            side = "low end" if end == each.low else "high end"
+        low, high = each.values[0], each.values[-1]
+        name = f"{each.title} ({low:g} to {high:g} {each.unit})"
+        for side, end, gap in (("low end", low, each.gaps[0]), ("high end", high, each.gaps[-1])):
             values.append({"name": name, "from": each.gap_here, "to": gap, "side": side, "at": f"{end:g}"})
     names = list(dict.fromkeys(value["name"] for value in values))
     sides = ["low end", "high end"]
@@ -79,25 +79,10 @@ def tornado(found: Sequence[Influence], currency: str, most: int = 12) -> Drawin
     now = alt.Chart(alt.Data(values=[{"x": found[0].gap_here}]))
     now = now.mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=GREY).encode(x=alt.X("x:Q"))
     first = found[0]
-    strongest = (
-        f"{first.title} moves it most: {first.gap_low:,.0f} to {first.gap_high:,.0f} {currency} a month"
-    )
-    rows = [
-        {
-            "assumption": each.title,
-            "unit": each.unit,
-            "now": each.here,
-            "low": each.low,
-            "high": each.high,
-            "owning less renting": [each.gap_low, each.gap_here, each.gap_high],
-            "moves it by": each.swing,
-            "turns the answer": "yes" if each.flips else None,
-            "source": each.source,
-        }
-        for each in found
-    ]
+    gaps = f"{first.gaps[0]:,.0f} to {first.gaps[-1]:,.0f} {currency} a month"
+    gap, word = abs(first.gap_here), "more" if first.gap_here >= 0.0 else "less"
     return Drawing(
         chart=alt.layer(bars, zero, now, words).properties(height=42 * len(names) + AXIS_HEIGHT),
-        alt=f"Owning costs {first.gap_here:,.0f} {currency} a month more than renting. {strongest}.",
-        rows=rows,
+        alt=f"Owning costs {gap:,.0f} {currency} a month {word} than renting. "
+        f"{first.title} moves it most: from {gaps}.",
     )

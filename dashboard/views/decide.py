@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data, documents, parts, plan_rows, state, sureness, tables, what_if
+from dashboard import assumed, data, documents, parts, plan_rows, state, sureness, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
@@ -23,6 +23,7 @@ PRESETS = (
 
 def show() -> None:
     """Draw the page."""
+    assumed.was_changed()  # all of it is drawn anew
     frame = parts.frame()
     found = data.plan(frame.scenario)
     with frame.head:
@@ -33,6 +34,7 @@ def show() -> None:
     with st.container(key="options"):
         _options(found)
     _left_out(found)
+    _hangs_on(found)
     parts.recommended(plan_rows.recommendations(found.scenario))
     with st.expander("What if one assumption were different?"):
         _effect(found.scenario)
@@ -50,6 +52,8 @@ def _preset(options: dict[str, Any]) -> str:
 @st.fragment
 def _effect(scenario: Scenario) -> None:
     """Show the answer as a function of one assumption, all others held."""
+    if assumed.was_changed():
+        st.rerun()
     with parts.guarded():
         names = what_if.movable(scenario)
         title = st.selectbox(
@@ -62,8 +66,12 @@ def _effect(scenario: Scenario) -> None:
             width=460,
         )
         if title is None:
-            st.caption("Each is moved over the range that is seen, all others held.")
-            _influences(scenario)
+            st.caption(
+                "It is moved over the range that is seen, all others held, and planned anew at each value."
+            )
+            found = assumed.others(scenario)
+            if found:
+                _assumed(found, scenario.currency, key="planned_anew")
             return
         from dashboard import charts
 
@@ -77,41 +85,30 @@ def _effect(scenario: Scenario) -> None:
         st.caption(f"{parts.plain(drawing.alt)} Source of the range: {parts.plain(effect.source)}.")
 
 
-def _influences(scenario: Scenario) -> None:
-    """Show every assumption by how far it moves the answer, once that is asked for: it takes some seconds."""
-    session, key = st.session_state, data.question_key(scenario)
-    if session.get("_influences", (None,))[0] != key:
-        if not st.button("Order all of them by influence", key="by_influence", icon=":material/sort:"):
-            return
-        bar = st.progress(0.0, "Planning at both ends of every range; any other click stops it")
-        session["_influences"] = key, what_if.influences(scenario, bar.progress)
-        bar.empty()
+def _hangs_on(found: Plan) -> None:
+    """Show which assumptions move the answer most, and each with its small chart and a value to change."""
+    known = what_if.at_hand(found)
     from dashboard import charts
 
-    drawing = charts.tornado(session["_influences"][1], scenario.currency)
+    drawing = charts.tornado(known, found.money.currency)
     if drawing is None:
-        st.info("With nothing to rent, or nothing to own, no assumption can turn the answer.")
         return
-    number = st.column_config.NumberColumn
+    st.subheader("What the answer hangs on", anchor=False)
+    st.markdown(" ".join(parts.plain(note) for note in plan_rows.changes(found)))
     parts.draw(drawing, key="tornado")
-    st.caption(parts.plain(drawing.alt))
-    parts.table(
-        drawing.rows,
-        alt="Every assumption that moves the answer, with its effect at both ends, the strongest first.",
-        columns={
-            "assumption": st.column_config.TextColumn(pinned=True, width=205),
-            "owning less renting": st.column_config.LineChartColumn(
-                f"owning less renting [{scenario.currency}/month]",
-                width=160,
-                help="At the low end, now, high end",
-            ),
-            "moves it by": number(f"moves it by [{scenario.currency}/month]", format="accounting"),
-            "now": number(format="%.6g"),
-            "low": number("seen from", format="%.6g"),
-            "high": number("to", format="%.6g"),
-            "source": st.column_config.TextColumn(width="large"),
-        },
-        key="influence_table",
+    st.caption(
+        f"{parts.plain(drawing.alt)} The two machines stay the same; the ranges are those that are seen."
+    )
+    _assumed([*known], found.money.currency, key="at_hand")
+
+
+def _assumed(known: Sequence[what_if.Influence], currency: str, *, key: str) -> None:
+    assumed.table(
+        [assumed.row(each) for each in known],
+        [each.name for each in known],
+        currency,
+        alt="Assumptions that move the answer, with the effect of each over its range, the strongest first.",
+        key=key,
     )
 
 

@@ -4,20 +4,16 @@ import re
 import sqlite3
 import tomllib
 from collections.abc import Iterator
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import (
     address,
     app,
-    charts,
     data,
     documents,
     market_rows,
@@ -30,33 +26,12 @@ from dashboard import (
 from dashboard.commands.web import SETTINGS
 from planner.export import FORMATS
 from planner.scenario import Scenario
+from tests.dashboard.pages import APP, fresh_server, opened, texts, unescaped
 
-APP = Path(app.__file__)
 PAGES = [name for name, _, _ in app.PAGES]
 DATABASES = ["database", "empty_database", "stale_database"]
 
-
-@pytest.fixture(autouse=True)
-def _fresh_server(monkeypatch: pytest.MonkeyPatch, now: datetime) -> None:
-    """Nothing cached by the test before, and a fixed present."""
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    monkeypatch.setattr(data, "now", lambda: now)
-
-
-def opened(page: str = "decide", **query: Any) -> AppTest:
-    """Open a page as a browser would."""
-    test = AppTest.from_file(str(APP), default_timeout=60)
-    if page != "decide":
-        test.switch_page(f"views/{page}.py")
-    test.query_params = dict(query)
-    return test.run()
-
-
-def texts(test: AppTest) -> str:
-    """Return all words of a page but those in tables and charts."""
-    kinds = (test.subheader, test.markdown, test.caption, test.info, test.warning, test.error)
-    return "\n".join(str(element.value) for kind in kinds for element in kind)
+__all__ = ["fresh_server"]  # used by every test here
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -281,7 +256,7 @@ def test_the_method_page_lists_every_assumption_with_its_source(database):
     from planner.assumptions import all_assumptions
 
     rows = opened("method").dataframe[0].value
-    assert len(rows) == len(all_assumptions())
+    assert sorted(rows["assumption"]) == sorted(record.title for record in all_assumptions().values())
     assert all(rows["source"])
 
 
@@ -493,31 +468,6 @@ def test_a_peak_can_be_moved_only_where_there_is_a_demand():
     assert peak in what_if.movable(Scenario(model="qwen3-8b", tokens_per_month=1e9))
 
 
-def test_assumptions_are_ordered_by_how_far_they_move_the_answer(database):
-    question = Scenario(model="qwen3-coder-480b-a35b")
-    told: list[float] = []
-    found = what_if.influences(question, told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    assert [each.swing for each in found] == sorted((each.swing for each in found), reverse=True)
-    base = data.plan(question)
-    gap = base.purchase.usd_per_month - base.rental.usd_per_month
-    years = next(each for each in found if each.title == "Years of use")
-    at_three = data.plan(Scenario(model="qwen3-coder-480b-a35b", set=(("term_years", 3.0),)))
-    assert years.gap_here == pytest.approx(gap)
-    assert years.gap_low == pytest.approx(at_three.purchase.usd_per_month - at_three.rental.usd_per_month)
-    hours = next(each for each in found if each.title == "Hours a day in which the service is there")
-    assert hours.flips  # owning pays from 7.9 h a day
-    assert not any(each.title == "Discount rate" for each in found)  # nothing is financed by default
-    drawing = charts.tornado(found, "USD")
-    assert drawing.rows[0]["assumption"] == found[0].title
-    assert drawing.rows[0]["owning less renting"] == [found[0].gap_low, gap, found[0].gap_high]
-
-
-def test_without_something_to_rent_no_assumption_turns_the_answer(empty_database):
-    assert what_if.influences(Scenario(model="qwen3-8b")) == []
-
-
 @pytest.mark.parametrize("options", [{}, {"owner": "colo"}])
 def test_every_assumption_offered_can_be_moved(empty_database, options, monkeypatch):
     monkeypatch.setattr(what_if, "EFFECT_POINTS", 2)  # the ends of each range
@@ -531,18 +481,6 @@ def test_the_effect_of_an_assumption_is_drawn_when_it_is_asked_for(database):
     test.selectbox(key="effect_of").set_value("Years of use").run()
     assert [error.value for error in test.exception] == []
     assert "Years of use from 3 to 6 years" in unescaped(texts(test))
-
-
-def test_the_order_by_influence_is_made_when_it_is_asked_for(database, monkeypatch):
-    names = dict(list(what_if.movable(Scenario(model="qwen3-coder-480b-a35b")).items())[:3])
-    monkeypatch.setattr(what_if, "movable", lambda scenario: names)
-    test = opened()
-    assert not any("turns the answer" in table.value.columns for table in test.dataframe)
-    test.button(key="by_influence").click().run()
-    assert [error.value for error in (*test.exception, *test.error)] == []
-    rows = next(table.value for table in test.dataframe if "turns the answer" in table.value.columns)
-    assert list(rows["moves it by"]) == sorted(rows["moves it by"], reverse=True)
-    assert "Owning costs" in unescaped(texts(test))
 
 
 def test_a_checkout_is_served_with_the_settings_of_the_command():
@@ -561,7 +499,3 @@ def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def options_table(test: AppTest) -> pd.DataFrame:
     return next(table.value for table in test.dataframe if "rank" in table.value.columns)
-
-
-def unescaped(markdown: str) -> str:
-    return re.sub(r"\\(.)", r"\1", markdown)
