@@ -25,6 +25,7 @@ RECOMMENDED = {
 }
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
+MIXED = "Owned base load, rented peaks"
 CHANGES = "What would change the answer"
 # How far the prices can be trusted, and what is cheaper and does not count.
 TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
@@ -58,9 +59,14 @@ def changes(found: Plan) -> list[str]:
     return [note for note in found.notes if note.startswith(CHANGES)]
 
 
+def mixed(found: Plan) -> list[str]:
+    """Return the note on owning the base load and renting the peaks."""
+    return [note for note in found.notes if note.startswith(MIXED)]
+
+
 def other_notes(found: Plan) -> list[str]:
     """Return the notes that stand nowhere else on the page."""
-    shown = {threshold(found), *trust(found), *changes(found), *found.scenario.warnings}
+    shown = {threshold(found), *trust(found), *changes(found), *mixed(found), *found.scenario.warnings}
     return [note for note in found.notes if note not in shown]
 
 

@@ -10,6 +10,7 @@ from dashboard.points import Span
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
+from planner.verdict import times_text
 
 NEVER = f"not within {MAX_MONTHS // 12} years"
 
@@ -18,7 +19,7 @@ NEVER = f"not within {MAX_MONTHS // 12} years"
 class Band:
     """When buying pays back: at the values taken, and in the middle 80 % of draws."""
 
-    base_months: float | None  # None: never
+    base_months: float | None  # None: not within twenty years
     months: tuple[float | None, ...]  # at QUANTILES
     share_cheaper: float  # draws in which buying costs less over the term
     draws: int
@@ -37,9 +38,10 @@ class Band:
     def text(self) -> str:
         """The band in one sentence."""
         low, middle, high = self.months
-        base = "never" if self.base_months is None else f"after {self.base_months:,.1f} months"
+        never = f"does not pay back within {MAX_MONTHS // 12} years"
+        base = never if self.base_months is None else f"pays back after {self.base_months:,.1f} months"
         drawn = f"{self.draws:,} seeded draws of what is not known*"
-        lead = f"Buying {self.purchase} instead of renting {self.rental} pays back {base} at the values taken"
+        lead = f"Buying {self.purchase} instead of renting {self.rental} {base} at the values taken"
         if low is None:
             band = f"in more than 90 % of {drawn} it does not within {MAX_MONTHS // 12} years"
         else:
@@ -67,12 +69,13 @@ def band(found: Plan) -> Band | None:
     sure = None if purchase is None or purchase.is_own else _drawn(data.question_key(found.scenario), found)
     if sure is None or purchase is None or sure.probability_buying_is_cheaper is None:
         return None
+    base = purchase.break_even_months
     return Band(
-        base_months=purchase.break_even_months,
+        base_months=None if base is None or base > MAX_MONTHS else base,
         months=sure.break_even_months,
         share_cheaper=sure.probability_buying_is_cheaper,
         draws=sure.draws,
-        purchase=purchase.name,
+        purchase=times_text(purchase),
         rental=sure.rental.offer_text,
     )
 

@@ -5,7 +5,7 @@ Each has direct labels, dash as well as colour, and a sentence for those who can
 """
 
 from dashboard.charts.cloud import cloud
-from dashboard.charts.costs import cost_by_hours, crossing
+from dashboard.charts.costs import cost_by_hours, crossing, mixed
 from dashboard.charts.drawing import Drawing
 from dashboard.charts.effects import effect, tornado
 from dashboard.charts.lines import lines
@@ -22,6 +22,7 @@ __all__ = [
     "history",
     "lines",
     "memory",
+    "mixed",
     "price_bars",
     "stack",
     "tornado",

@@ -10,6 +10,7 @@ from dashboard.charts.lines import as_rows, lines
 from dashboard.points import Line, Mark
 from dashboard.sureness import Band
 from planner.compare import CostByHours, Crossing
+from planner.mixed import MixedFleet
 from planner.money import Money
 
 
@@ -88,6 +89,44 @@ def cost_by_hours(found: CostByHours, money: Money, here: float) -> Drawing | No
         key="hours_chart",
         rows=as_rows(series, "hours a day"),
     )
+
+
+def mixed(found: MixedFleet, money: Money) -> Drawing:
+    """Show what a month costs by the number of machines owned, with the best number marked."""
+    ways = {
+        "together": [mix.usd_per_month for mix in found.tried],
+        "own": [mix.own_usd_per_month for mix in found.tried],
+        "rent": [mix.rent_usd_per_month for mix in found.tried],
+    }
+    counts = [float(mix.own_count) for mix in found.tried]
+    series = [
+        Line(label=label, points=[(x, money.amount(usd)) for x, usd in zip(counts, costs, strict=True)])
+        for label, costs in ways.items()
+    ]
+    best, cost = found.best, money.amount(found.best.usd_per_month)
+    said = f"The least is {cost:,.0f} {money.currency} a month with {best.own_count} owned"
+    drawing = lines(
+        series,
+        x_title=f"{found.purchase.name}: number owned",
+        y_title=f"{money.currency}/month",
+        alt_text=f"Cost of a month by the number owned, 0 to {counts[-1]:.0f}, the rest rented. {said}.",
+        marks=[Mark(x=float(best.own_count), y=cost, text=f"the least: {best.own_count}")],
+        whole=True,
+        height=280,
+    )
+    rows = [
+        {
+            "own_count": mix.own_count,
+            "rent_count": mix.rent_count,
+            "own": money.amount(mix.own_usd_per_month),
+            "rent": money.amount(mix.rent_usd_per_month),
+            "month": money.amount(mix.usd_per_month),
+            "best": "yes" if mix is best else None,
+        }
+        for mix in found.tried
+    ]
+    names = f"own {found.purchase.name}; rent {found.rental.offer_text}"
+    return replace(drawing, names=names, key="mixed_chart", rows=rows)
 
 
 def _series(

@@ -19,6 +19,7 @@ def lines(
     span: Span | None = None,
     here: float | None = None,
     step: bool = False,
+    whole: bool = False,
     height: int = 320,
 ) -> Drawing:
     """
@@ -33,6 +34,7 @@ def lines(
         span: A stretch of x, shaded; left out where it begins beyond the lines.
         here: Present value of x, shown as a vertical rule.
         step: Whether a value holds until the next point.
+        whole: Whether x counts things.
         height: Of the chart. [px]
     """
     values = [{"x": x, "y": y, "line": line.label} for line in series for x, y in line.points]
@@ -40,7 +42,7 @@ def lines(
     labels = [line.label for line in series]
     colour = alt.Color("line:N", legend=None, scale=alt.Scale(domain=labels, range=cycle(COLOURS, labels)))
     dash = alt.StrokeDash("line:N", legend=None, scale=alt.Scale(domain=labels, range=cycle(DASHES, labels)))
-    x_axis = alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False))
+    x_axis = alt.X("x:Q", title=x_title, axis=alt.Axis(grid=False, **({"tickMinStep": 1} if whole else {})))
     y_axis = alt.Y("y:Q", title=y_title, axis=alt.Axis(format="~s", tickCount=6))
     tips = [
         alt.Tooltip("line:N", title="option"),

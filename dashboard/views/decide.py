@@ -17,6 +17,15 @@ PRESETS = (
     ),
     ("A card at home", {"model": "qwen3-30b-a3b", "owner": "home", "own": "1x RTX 4090"}),
     ("100 million tokens a month", {"model": "gpt-oss-120b", "quant": "MXFP4", "tokens_per_month": 1e8}),
+    (
+        "A rush at noon",
+        {
+            "model": "gpt-oss-120b",
+            "quant": "MXFP4",
+            "tokens_per_month": 2e10,
+            "load_profile": "0-11=1,11-13=5,13-24=1",
+        },
+    ),
     ("Always on", {"model": "qwen3.5-35b-a3b", "hours_per_day": 24.0}),
 )
 
@@ -31,6 +40,7 @@ def show() -> None:
             st.markdown(f"#### {parts.plain(found.verdict)}")
         _below_the_verdict(found)
     _charts(found)
+    _mixed(found)
     with st.container(key="options"):
         _options(found)
     _left_out(found)
@@ -143,6 +153,34 @@ def _charts(found: Plan) -> None:
             st.markdown(f"**{parts.plain(drawing.title)}**")
             st.caption(parts.plain(drawing.names))
             parts.draw(drawing, key=drawing.key, rows=drawing.rows)
+
+
+def _mixed(found: Plan) -> None:
+    """Show the best number of machines to own beside rented peaks, where the shape of the day is known."""
+    if found.mixed is None:
+        return
+    from dashboard import charts
+
+    st.subheader("How many to own, and how many to rent for the peaks", anchor=False)
+    st.markdown(" ".join(parts.plain(note) for note in plan_rows.mixed(found)))
+    drawing = charts.mixed(found.mixed, found.money)
+    st.caption(parts.plain(drawing.names))
+    parts.draw(drawing, key=drawing.key)
+    number, currency = st.column_config.NumberColumn, found.money.currency
+    with st.expander("The figures as a table"):
+        parts.table(
+            drawing.rows,
+            alt=drawing.alt,
+            columns={
+                "own_count": number("owned", format="%d"),
+                "rent_count": number("rented in the busiest hour", format="%d"),
+                "own": number(f"owned [{currency}/month]", format="accounting"),
+                "rent": number(f"rented [{currency}/month]", format="accounting"),
+                "month": number(f"together* [{currency}/month]", format="accounting"),
+                "best": "the least",
+            },
+            key="mixed_table",
+        )
 
 
 def _options(found: Plan) -> None:

@@ -309,6 +309,27 @@ def test_a_demand_takes_the_place_of_the_hours(database):
     assert "100.0 million output tokens" in unescaped(test.markdown[0].value)
 
 
+def test_with_a_load_of_the_day_the_best_number_to_own_is_said_drawn_and_listed(database):
+    asked = {
+        "model": "gpt-oss-120b",
+        "quant": "MXFP4",
+        "tokens_per_month": "2e10",
+        "load_profile": "0-11=1,11-13=5,13-24=1",
+    }
+    test = opened(**asked)
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    found = data.plan(Scenario.from_query(asked)[0])
+    assert found.mixed.is_mixed
+    assert unescaped(texts(test)).count("Owned base load, rented peaks: ") == 1
+    rows = next(table.value for table in test.dataframe if "own_count" in table.value.columns)
+    assert list(rows["own_count"]) == list(range(len(found.mixed.tried)))
+    least = rows.loc[rows["month"].idxmin()]
+    assert (least["own_count"], least["best"]) == (found.mixed.best.own_count, "yes")
+    assert least["own"] + least["rent"] == pytest.approx(least["month"])
+    without = texts(opened(model="gpt-oss-120b", tokens_per_month="2e10"))
+    assert "Owned base load" not in without
+
+
 def test_a_stale_price_is_marked_in_the_verdict_and_in_the_table(stale_database):
     test = opened(model="qwen3-coder-480b-a35b", hours_per_day="1")
     assert "last seen 2026-11-20" in unescaped(texts(test))
@@ -348,7 +369,7 @@ def test_a_plan_is_computed_once_for_a_question_and_anew_after_a_write(database,
 
 def test_presets_are_links_that_can_be_read_back(database):
     links = re.findall(r"\]\(\./\?([^)]+)\)", texts(opened()))
-    assert len(links) == 5
+    assert len(links) == 6
     for query in links:
         scenario, complaints = state.read_address(dict(parse_qsl(query)))
         assert complaints == []
