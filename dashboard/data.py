@@ -23,6 +23,7 @@ from planner.purchases import PricePoint
 from planner.rates import Rate
 from planner.results import Result
 from planner.scenario import Scenario
+from planner.tokens import TokenPrice
 from pricing.settings import Settings
 from pricing.store import Store
 
@@ -81,6 +82,7 @@ def _plan(
         quotes=prices.quotes,
         currencies=currencies,
         own_results=_own_results,
+        token_prices=prices.token_prices,
     )
 
 
@@ -91,6 +93,7 @@ class Prices:
     rates: Sequence[Rate]
     left_out: Sequence[Excluded]
     quotes: Sequence[PricePoint]
+    token_prices: Sequence[TokenPrice] = ()
 
 
 @st.cache_resource(max_entries=8, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
@@ -111,7 +114,8 @@ def _prices(
     }
     left_out = [Excluded(what=what, why=why) for what, why in _store.left_out(**market)]
     rates = _store.rates(**market, cheapest=True, by_region=by_region)
-    return Prices(rates, left_out, _store.quotes())
+    tokens = _store.token_prices(market["now"], as_of, max_age_days)
+    return Prices(rates, left_out, _store.quotes(), tokens)
 
 
 def question_key(scenario: Scenario) -> tuple[str, str, int]:

@@ -7,10 +7,9 @@ from planner.cost import TokenPrices
 from planner.models import Model
 from planner.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
 from planner.paths import mean_usd_per_month
-from planner.rates import PriceStatus
 from planner.renting import slug
 from planner.scenario import Scenario
-from planner.tokens import TokenPrice, api_prices
+from planner.tokens import TokenPrice, api_prices, merged
 from planner.units import TOKENS_PER_PRICE
 
 
@@ -43,7 +42,11 @@ def api_usd_per_month(
 
 
 def api_options(
-    scenario: Scenario, model: Model, output_tokens_per_month: float | None, assumptions: Assumptions
+    scenario: Scenario,
+    model: Model,
+    output_tokens_per_month: float | None,
+    assumptions: Assumptions,
+    fetched: Iterable[TokenPrice] = (),
 ) -> tuple[list[Option], list[Excluded]]:
     """
     Return every API that serves this model, and what was left out.
@@ -53,13 +56,16 @@ def api_options(
         model: Only prices of this model count.
         output_tokens_per_month: What is priced; None leaves the month open. [tokens/month]
         assumptions: For the share read from a prompt cache.
+        fetched: Prices that go before the bundled ones where they are newer.
     """
     wanted = frozenset(slug(name) for name in scenario.provider)
     if scenario.tier or scenario.region:  # an API has neither
         return [], []
     options, without_price = [], []
-    wanted_prices = [price for price in api_prices(model.id) if not wanted or slug(price.provider) in wanted]
-    known = [price for price in wanted_prices if price.is_known_by(scenario.as_of)]
+    listed = merged(api_prices(model.id), (price for price in fetched if price.model_id == model.id))
+    wanted_prices = [price for price in listed if not wanted or slug(price.provider) in wanted]
+    gone = [price for price in wanted_prices if price.is_gone]
+    known = [price for price in wanted_prices if price.is_known_by(scenario.as_of) and not price.is_gone]
     for price in cheapest_of_each(known):
         if price.usd_per_mtok_input is None or price.usd_per_mtok_output is None:
             without_price.append(price.provider)
@@ -69,8 +75,12 @@ def api_options(
         Excluded(what=f"API of {provider}", why="its price of input or output tokens is not known")
         for provider in without_price
     ]
+    excluded += [
+        Excluded(what=f"API of {price.provider}", why=f"{price.model_name} is no longer listed")
+        for price in gone
+    ]
     later = dict.fromkeys(price.provider for price in wanted_prices)
-    for price in known:
+    for price in (*known, *gone):
         later.pop(price.provider, None)
     if later:
         what, why = f"API of {names_text(sorted(later))}", f"no price of {scenario.as_of} or before is known"
@@ -129,9 +139,7 @@ def _option(
             prefill_time_fraction=0.0,
         ),
         tokens_per_month=tokens,
-        price=PriceOrigin(
-            seen_at=price.as_of, age_hours=None, status=PriceStatus.SNAPSHOT, source_url=price.source
-        ),
+        price=PriceOrigin(seen_at=price.as_of, age_hours=None, status=price.status, source_url=price.source),
         notes=(price.notes,) if price.notes else (),
         basis=ApiBasis(
             price=price,

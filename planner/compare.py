@@ -31,6 +31,7 @@ from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.shop import Shop, read_shop
 from planner.tariffs import find_tariff
+from planner.tokens import TokenPrice
 from planner.verdict import proof, verdict, ways
 
 PLAN_SCHEMA = "breakeven.plan/1"
@@ -187,6 +188,7 @@ def plan(
     quotes: Sequence[PricePoint] = (),
     currencies: Mapping[str, FxRate] | None = None,
     own_results: tuple[Result, ...] = (),
+    token_prices: Sequence[TokenPrice] = (),
 ) -> Plan:
     """
     Return every way to serve a model, priced and ranked.
@@ -200,6 +202,7 @@ def plan(
         quotes: Own quotes for hardware; they go before the prices of the catalogue.
         currencies: Exchange rates for the currency that is shown; the bundled ones where None.
         own_results: Measurements of the user's own; they correct the estimates.
+        token_prices: Prices of API tokens that were fetched; the bundled ones stand where none is newer.
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
@@ -229,7 +232,9 @@ def plan(
     purchases, not_bought = buy_options(shop, fleet, terms)
     mixed = mixed_fleet(shop.candidates, fleet, terms)
     machines = ranked([*rentals, *purchases])
-    apis, not_called = api_options(scenario, model, _api_tokens(scenario, demand, machines), assumptions)
+    apis, not_called = api_options(
+        scenario, model, _api_tokens(scenario, demand, machines), assumptions, token_prices
+    )
     options = ranked([*machines, *apis])
     found = ways(scenario, options, money)
     excluded = (

@@ -1,12 +1,13 @@
 """What hosted models cost per token: dated prices of API providers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from types import MappingProxyType
 
 from planner.catalogue import checked_day, is_known_by, optional_float, read_csv
+from planner.rates import PriceStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class TokenPrice:
     source: str
     notes: str
     checked: str
+    status: PriceStatus = PriceStatus.SNAPSHOT
+    is_gone: bool = False  # the list that had it has it no more
 
     def is_known_by(self, day: date | None) -> bool:
         """Whether it was known on that day; None is now."""
@@ -54,6 +57,21 @@ def all_token_prices() -> tuple[TokenPrice, ...]:
 def api_prices(model_id: str) -> tuple[TokenPrice, ...]:
     """Return what API providers charge for a model of the catalogue; empty where none is known."""
     return _by_model().get(model_id, ())
+
+
+def merged(bundled: Iterable[TokenPrice], fetched: Iterable[TokenPrice]) -> list[TokenPrice]:
+    """
+    Return the bundled prices of a model with newer ones in the place of those they replace.
+
+    A fetched price counts where it was seen on the day on which the bundled one was read, or later.
+    """
+    found = {(price.provider, price.model_name): price for price in bundled}
+    rest = [price for price in bundled if found[price.provider, price.model_name] is not price]
+    for price in fetched:
+        held = found.get((price.provider, price.model_name))
+        if held is None or price.as_of >= held.checked:
+            found[price.provider, price.model_name] = price
+    return [*found.values(), *rest]
 
 
 @cache

@@ -4,8 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pricing.memory import RunStatus
+
+if TYPE_CHECKING:
+    from pricing.tokenprices import TokenReport
 
 REFRESH_SCHEMA = "breakeven.refresh/1"
 _COUNTS = (
@@ -71,6 +75,7 @@ class RunReport:
     finished_at: datetime
     providers: tuple[ProviderReport, ...]
     exchange: ExchangeReport | None = None  # None where no price in another currency was asked for
+    token_prices: "TokenReport | None" = None  # None where the prices of API tokens were not asked for
 
     @property
     def run_id(self) -> str:
@@ -80,6 +85,8 @@ class RunReport:
     @property
     def exit_code(self) -> int:
         """0 all done or skipped, 1 some failed, 3 all that were asked, with nothing to review."""
+        if not self.providers and self.token_prices is not None:
+            return 0 if self.token_prices.reason is None else 3
         statuses = Counter(report.status for report in self.providers)
         if not statuses[RunStatus.FAILED]:
             return 0
@@ -94,5 +101,6 @@ class RunReport:
             "started_at": self.started_at.isoformat().replace("+00:00", "Z"),
             "finished_at": self.finished_at.isoformat().replace("+00:00", "Z"),
             "exchange_rates": None if self.exchange is None else self.exchange.to_document(),
+            "token_prices": None if self.token_prices is None else self.token_prices.to_document(),
             "providers": [report.to_document() for report in self.providers],
         }

@@ -11,6 +11,7 @@ from pricing.collect import refresh
 from pricing.errors import RunInProgress, StoreError
 from pricing.exchange import Exchange
 from pricing.gather import Fetcher
+from pricing.litellm import LITELLM
 from pricing.lock import run_lock
 from pricing.memory import RunStatus
 from pricing.reader import Readers
@@ -18,6 +19,7 @@ from pricing.registry import find_provider
 from pricing.reports import ProviderReport, RunReport
 from pricing.settings import Settings
 from pricing.store import Store
+from pricing.tokenprices import ask as ask_tokens
 
 __all__ = ["LAST_GOOD_RUN", "LAST_RUN", "SCHEDULES", "run"]
 
@@ -46,7 +48,7 @@ def run(
     Refresh prices under the lock of the database, remove what is past its time, and announce what happened.
 
     Args:
-        names: Provider keys; None or empty for all.
+        names: Provider keys, and `litellm` for the prices of API tokens; None or empty for all.
         store: Where prices are kept.
         settings: Keys, retention, who is told.
         client: Sends the requests.
@@ -91,6 +93,26 @@ def _refreshed(
     now: datetime,
     progress: Callable[[ProviderReport], None],
 ) -> RunReport:
+    """Refresh the providers that are asked for, and the prices of API tokens."""
+    rented = [name for name in names or () if name != LITELLM.name]
+    asks_tokens = not names or len(rented) < len(names)
+    if names and not rented:
+        report = RunReport(started_at=now, finished_at=now, providers=())
+    else:
+        report = _rents(rented or None, store, settings, client, now, progress)
+    if not asks_tokens:
+        return report
+    return replace(report, token_prices=store.keep_token_prices(ask_tokens(client), now))
+
+
+def _rents(
+    names: Sequence[str] | None,
+    store: Store,
+    settings: Settings,
+    client: Fetcher,
+    now: datetime,
+    progress: Callable[[ProviderReport], None],
+) -> RunReport:
     """Refresh with the rates of exchange of the day, where a price in another currency may come."""
     known = store.exchange_rates()
     with Readers() as readers:
@@ -121,5 +143,6 @@ def _summary(report: RunReport, removed: int, command: str) -> Mapping[str, Any]
         "failed": failed,
         "removed": removed,
         "exchange_rates": None if report.exchange is None else report.exchange.to_document(),
+        "token_prices": None if report.token_prices is None else report.token_prices.to_document(),
         **total,
     }

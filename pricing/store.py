@@ -20,11 +20,13 @@ from pricing.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
     from planner.purchases import PricePoint
+    from planner.tokens import TokenPrice
     from pricing.currencies import Rates
     from pricing.ecb import DayRates
     from pricing.moves import Move
     from pricing.owned import ImportReport, OwnFile
     from pricing.reviewing import Decision, Review
+    from pricing.tokenprices import Brought, TokenReport
     from pricing.writing import RecordReport
 
 # Verified prices last seen longer ago stay out of plans. Source: docs/interface.md, --max-price-age.
@@ -302,6 +304,29 @@ class Store:
 
         with self._writing() as connection:
             return exchange.keep(connection, brought, now)
+
+    def token_prices(
+        self, now: datetime, day: date | None = None, max_age_days: float = MAX_AGE_DAYS
+    ) -> tuple["TokenPrice", ...]:
+        """Return the prices of API tokens that were fetched, as they are or stood on a day."""
+        from pricing.tokenreading import token_prices
+
+        with self._reading() as connection:
+            return token_prices(connection, now, day, max_age_days)
+
+    def held_token_prices(self) -> list[Mapping[str, Any]]:
+        """Return the prices of API tokens that wait or were rejected, with the reason."""
+        from pricing.tokenreading import held_back
+
+        with self._reading() as connection:
+            return held_back(connection)
+
+    def keep_token_prices(self, brought: "Brought", now: datetime) -> "TokenReport":
+        """Judge and keep what a list said of API tokens."""
+        from pricing import tokenprices
+
+        with self._writing() as connection:
+            return tokenprices.keep(connection, brought, now)
 
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
         """Keep something about the work of this database under a name, or forget it; no reader is told."""

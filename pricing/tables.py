@@ -166,6 +166,35 @@ class ExchangeRate(SQLModel, table=True):
     fetched_at: datetime = Field(sa_type=UtcTime)
 
 
+class TokenPrice(SQLModel, table=True):
+    """
+    What a list says that an API charges for a model's tokens, from the first to the last time it was seen.
+
+    A provider and model have at most one open price in force, and beside it at most one that waits.
+    """
+
+    __tablename__ = "token_price"
+    __table_args__ = (Index(None, "provider", "model"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    provider: str
+    model: str  # as the provider writes it
+    model_id: str  # of the catalogue
+    usd_per_mtok_input: str  # exact decimals
+    usd_per_mtok_output: str
+    usd_per_mtok_cached_input: str | None = None
+    notes: str
+    verdict: str  # verified, quarantined, rejected
+    reason: str | None = None
+    source: str
+    first_seen_at: datetime = Field(sa_type=UtcTime)
+    last_seen_at: datetime = Field(sa_type=UtcTime)
+    verified_at: datetime | None = Field(default=None, sa_type=UtcTime)  # in force from then on
+    closed_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    closed_why: str | None = None  # changed, resolved, gone
+    times_seen: int = 1
+
+
 class Quote(SQLModel, table=True):
     """An own quote for hardware, as imported from a file."""
 

@@ -142,6 +142,7 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
     del arguments
     from dashboard.hub import HOST
     from pricing.ecb import BANK
+    from pricing.litellm import LITELLM
     from pricing.registry import provider_infos, providers
     from pricing.settings import Settings
 
@@ -175,6 +176,20 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
             "key_help": None,
             "sources": list(BANK.pages.values()),
             "home": None,
+        }
+    )
+    documents.append(
+        {
+            "name": LITELLM.name,
+            "title": LITELLM.title,
+            "kind": "API token prices",
+            "is_refreshed": True,
+            "needs_key": False,
+            "key_variable": None,
+            "key_is_set": False,
+            "key_help": None,
+            "sources": list(LITELLM.pages.values()),
+            "home": "https://github.com/BerriAI/litellm",
         }
     )
     headers = ("provider", "title", "kind", "prices", "key", "asks")

@@ -26,7 +26,10 @@ def register_under_prices(group: Commands) -> None:
         more="A provider that fails leaves the others and all stored prices as they are.",
     )
     refresh.add_argument(
-        "providers", metavar="PROVIDER", nargs="*", help="only these; all of `breakeven providers` otherwise"
+        "providers",
+        metavar="PROVIDER",
+        nargs="*",
+        help="only these (litellm: prices of API tokens); all of `breakeven providers` otherwise",
     )
     refresh.add_argument(
         "--wait", metavar="SECONDS", type=count, default=0, help="wait so long for another run to end (0)"
@@ -53,13 +56,17 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.storage import open_store
     from pricing.collect import source_names
     from pricing.http import Client
+    from pricing.litellm import LITELLM
     from pricing.runs import run
     from pricing.settings import Settings
 
     if arguments.wait < 0:
         raise UsageError(f"--wait: {arguments.wait} is not allowed; give 0 or more seconds")
     settings = Settings.from_environ(context.environ)
-    names = source_names(arguments.providers)
+    rented = [name for name in arguments.providers if name.lower() != LITELLM.name]
+    asks_tokens = not arguments.providers or len(rented) < len(arguments.providers)
+    names = source_names(rented) if rented or not arguments.providers else []
+    names += [LITELLM.name] if asks_tokens else []
 
     def progress(report: "ProviderReport") -> None:
         if context.is_terminal:
@@ -111,9 +118,10 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     return Output(
         document=report.to_document(),
         text=lambda: tables.paragraphs(
-            tables.table(headers, rows, left=(0, 1)),
+            tables.table(headers, rows, left=(0, 1)) if rows else "",
             "\n".join(why),
             report.exchange.line if report.exchange else "",
+            report.token_prices.line if report.token_prices else "",
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
         warnings=_failures(report),

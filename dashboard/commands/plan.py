@@ -114,6 +114,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
         left_out, quotes = store.left_out(**market), store.quotes()
         rates = store.rates(**market, cheapest=True, by_region=bool(scenario.region))
         currencies = None if scenario.currency == "USD" else store.exchange_rates(scenario.as_of)
+        tokens = store.token_prices(market["now"], scenario.as_of, scenario.max_price_age)
     return plan(
         scenario,
         rates,
@@ -123,6 +124,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
         quotes=quotes,
         currencies=currencies,
         own_results=question.own_results,
+        token_prices=tokens,
     )
 
 

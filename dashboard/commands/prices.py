@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands import collecting, reviewing
+from dashboard.commands import collecting, reviewing, tokens
 from dashboard.commands.arguments import count, number, refuse_future
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
@@ -25,6 +25,7 @@ def register(commands: Commands) -> None:
     )
     collecting.register_under_prices(group)
     reviewing.register_under_prices(group)
+    tokens.register_under_prices(group)
     filters = _filters()
     listed = group.add(
         "list",

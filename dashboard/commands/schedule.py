@@ -120,6 +120,8 @@ def _shown(report: "RunReport") -> Output:
     failed = [f"{part.title}: {part.reason}" for part in report.providers if part.status == "failed"]
     if report.exchange is not None and report.exchange.reason is not None:
         failed.append(report.exchange.line)
+    if report.token_prices is not None and report.token_prices.reason is not None:
+        failed.append(report.token_prices.line)
     return Output(
         document=report.to_document(),
         text=tables.paragraphs(line, tables.bullets(failed)),

@@ -55,7 +55,7 @@ def test_a_new_database_is_created_upgraded_and_filled(new_url: str) -> None:
     database.ensure(new_url)
     report = database.check(new_url)
     assert report.is_ok
-    assert report.revision == report.head == "0004"
+    assert report.revision == report.head == "0005"
     assert {name: report.counts[name] for name in READY} == READY
     assert report.snapshot_is_current
 
@@ -127,9 +127,9 @@ def next_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     """A program of the future: its next revision recreates both tables that others refer to."""
     folder = tmp_path / "migrations"
     shutil.copytree(ROOT / "migrations", folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "0005_next.py").write_text(
+    (folder / "versions" / "0006_next.py").write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision, down_revision, branch_labels, depends_on = '0005', '0004', None, None\n"
+        "revision, down_revision, branch_labels, depends_on = '0006', '0005', None, None\n"
         "def upgrade():\n"
         "    recreate = 'always' if op.get_bind().dialect.name == 'sqlite' else 'auto'\n"
         "    for table in ('series', 'provider_run'):\n"
@@ -150,7 +150,7 @@ def test_an_upgrade_keeps_every_row_and_leaves_a_copy(database_url: str) -> None
     with closing(Store(find_target(database_url))) as store:
         store.record(run(offer(), offer(region="b")))
     report = database.upgrade(database_url)
-    assert (report.from_revision, report.to_revision, report.changed) == ("0004", "0005", True)
+    assert (report.from_revision, report.to_revision, report.changed) == ("0005", "0006", True)
     state = database.check(database_url)
     assert state.is_ok
     assert state.counts["price"] == 20423
@@ -161,9 +161,9 @@ def test_an_upgrade_keeps_every_row_and_leaves_a_copy(database_url: str) -> None
     if report.backup is None:
         assert report.note == "no backup was made: on PostgreSQL, pg_dump is the way"
     else:
-        assert report.backup.name == "breakeven.db.before-0005"
+        assert report.backup.name == "breakeven.db.before-0006"
         with closing(sqlite3.connect(report.backup)) as copy:
-            assert copy.execute("SELECT version_num FROM alembic_version").fetchone() == ("0004",)
+            assert copy.execute("SELECT version_num FROM alembic_version").fetchone() == ("0005",)
             assert copy.execute("SELECT count(*) FROM price").fetchone() == (20423,)
 
 
@@ -185,7 +185,7 @@ def test_an_upgrade_that_breaks_leaves_the_old_state(
     with pytest.raises(StoreError, match="would leave rows"):
         database.upgrade(f"sqlite:///{file}")
     with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0004",)
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == ("0005",)
         assert "remark" not in str(connection.execute("SELECT sql FROM sqlite_master").fetchall())
 
 
@@ -209,7 +209,7 @@ def test_a_database_of_a_newer_version_is_refused(database_url: str) -> None:
     for attempt in (database.ensure, database.upgrade, database.check, Store.open):
         with pytest.raises(StoreError) as caught:
             attempt(database_url)
-        assert "is at revision 0099, newer than this breakeven knows (0004); upgrade breakeven" in message(
+        assert "is at revision 0099, newer than this breakeven knows (0005); upgrade breakeven" in message(
             caught
         )
 
@@ -438,7 +438,7 @@ def test_writers_that_read_first_wait_for_each_other(file: Path) -> None:
 
 
 def test_an_old_database_is_upgraded_with_its_rows(new_url: str) -> None:
-    """0001 to 0004 on filled tables: reviews keep their word and gain a name; quotes, rates are new."""
+    """0001 to 0005 on filled tables: reviews keep their word and gain a name; quotes, rates are new."""
     with transaction(engines.migrating_engine(find_target(_with_folder(new_url)))) as connection:
         _migrate_to(connection, "0001")
         for statement in (
@@ -454,12 +454,13 @@ def test_an_old_database_is_upgraded_with_its_rows(new_url: str) -> None:
         ):
             connection.execute(text(statement))
     report = database.upgrade(new_url)
-    assert (report.from_revision, report.to_revision) == ("0001", "0004")
+    assert (report.from_revision, report.to_revision) == ("0001", "0005")
     assert database.check(new_url).is_ok
     assert count(new_url, "review WHERE reason = 'cents' AND decided_by IS NULL") == 1
     assert count(new_url, "price WHERE origin = 'refresh'") == 1
     assert count(new_url, "quote") == 0
     assert count(new_url, "exchange_rate") == 0
+    assert count(new_url, "token_price") == 0
 
 
 def _with_folder(url: str) -> str:
