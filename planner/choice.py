@@ -14,19 +14,27 @@ RECENT_DAYS = 92
 _PAID_WHOLE = frozenset({str(Billing.MONTHLY), str(Billing.PER_TERM)})
 
 
-def dependable(rentals: Iterable[Option], scenario: Scenario) -> list[Option]:
+def dependable(rentals: Iterable[Option], scenario: Scenario, *, may_be_slow: bool = False) -> list[Option]:
     """
     Return the rentals that a service can rest on: verified prices where there are any, and no spot machines.
 
     A spot machine may be taken away at any time, so it keeps no hours; it counts where `tier` asks for it.
     Where no price is verified, the snapshot prices of the newest quarter stand in.
+
+    Args:
+        rentals: All options.
+        scenario: Whether spot machines count.
+        may_be_slow: Also those too slow to talk to; a verified one of them goes before any snapshot.
     """
     wants_spot = Tier.SPOT in scenario.tier
-    lasting = [
-        option for option in rentals if option.kind is Kind.RENT and (wants_spot or not option.is_spot)
+    usable = [
+        option
+        for option in rentals
+        if option.kind is Kind.RENT
+        and (wants_spot or not option.is_spot)
+        and (may_be_slow or not option.is_too_slow)
     ]
-    current = [option for option in lasting if option.is_current and not option.is_too_slow]
-    return current or _recent(lasting)
+    return [option for option in usable if option.is_current] or _recent(usable)
 
 
 def _recent(rentals: list[Option]) -> list[Option]:
@@ -60,8 +68,8 @@ def cheapest_rental(
     """
     usable = [
         option
-        for option in dependable(rentals, scenario)
-        if (may_be_slow or not option.is_too_slow) and not (by_use and is_paid_whole(option))
+        for option in dependable(rentals, scenario, may_be_slow=may_be_slow)
+        if not (by_use and is_paid_whole(option))
     ]
     return min(usable, key=lambda option: option.usd_per_month or 0.0, default=None)
 
@@ -108,9 +116,15 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
     """
     may_be_slow = all(each.is_too_slow for each in options if each.kind is not Kind.API)
     wants_spot = Tier.SPOT in scenario.tier
-    lasting = [each for each in options if each.kind is Kind.RENT and (wants_spot or not each.is_spot)]
-    counted = dependable(options, scenario)
-    is_verified = any(option.is_current and not option.is_too_slow for option in lasting)
+    lasting = [
+        each
+        for each in options
+        if each.kind is Kind.RENT
+        and (wants_spot or not each.is_spot)
+        and (may_be_slow or not each.is_too_slow)
+    ]
+    counted = dependable(options, scenario, may_be_slow=may_be_slow)
+    is_verified = any(option.is_current for option in lasting)
     first = _first_recent_day(lasting)
     recent_purchase = any(
         each.kind is Kind.BUY

@@ -18,7 +18,7 @@ from planner.cost import (
     resale_fraction,
 )
 from planner.operate import Demand, OperatingPoint
-from planner.options import Option
+from planner.options import Option, RentBasis
 from planner.scenario import Scenario
 from planner.uncertain import OWN_SPEED, PRICE, RENT_SPEED, Draws, basis_of, is_same_machine
 
@@ -43,6 +43,7 @@ class Outcome:
     rent_usd: Draws  # in the first month [USD/month]
     rent_change: Draws
     energy_change: Draws
+    is_short: NDArray[np.bool_]  # the one machine of a host that is rented does not carry the demand
 
 
 class _Price:
@@ -131,7 +132,9 @@ class Comparison:
 
         own_copies = self._copies(self._purchase, drawn.get(OWN_SPEED))
         same = is_same_machine(self._purchase, self._rental)
-        rent_copies = self._copies(self._rental, drawn.get(OWN_SPEED if same else RENT_SPEED))
+        rent_speed = drawn.get(OWN_SPEED if same else RENT_SPEED)
+        rent_copies = self._copies(self._rental, rent_speed)
+        needed = self._needed(self._rental, rent_speed) if is_single(self._rental) else None
         term = get("term_years")
         cost = own_cost(self._ownership(drawn, own_copies, term))
         months = term * MONTHS_PER_YEAR
@@ -153,6 +156,7 @@ class Comparison:
             rent_usd=_array(rent, size),
             rent_change=rent_change,
             energy_change=energy_change,
+            is_short=np.zeros(size, dtype=bool) if needed is None else needed > 1.0,
         )
 
     def break_even_months(self, outcome: Outcome) -> Draws:
@@ -215,13 +219,24 @@ class Comparison:
         falling = _growth_sum(change, months)
         return falling if self._compounds else np.where(change > 0.0, rising, falling)
 
-    def _copies(self, option: Option, speed: Draws | None) -> Draws | float:
-        """Return the copies of a machine that carry the peak at this speed, over those of the plan."""
+    def _needed(self, option: Option, speed: Draws | None) -> Draws | None:
+        """Return how many copies of a machine carry the peak at this speed; None: that is no question."""
         point: OperatingPoint | None = option.point
         if speed is None or point is None or self._peak is None:
+            return None
+        needed: Draws = np.maximum(np.ceil(self._peak / (point.capacity_tokens_per_s * speed) - 1e-9), 1.0)
+        return needed
+
+    def _copies(self, option: Option, speed: Draws | None) -> Draws | float:
+        """
+        Return the copies of a machine that carry the peak at this speed, over those of the plan.
+
+        What a host asks is for one machine: there is no second at that price.
+        """
+        needed = self._needed(option, speed)
+        if needed is None or is_single(option):
             return 1.0
-        needed = np.ceil(self._peak / (point.capacity_tokens_per_s * speed) - 1e-9)
-        return np.maximum(needed, 1.0) / option.replicas
+        return needed / option.replicas
 
     def _ownership(self, drawn: Mapping[str, Draws], copies: Draws | float, term_years: Draws) -> Ownership:
         """Return how the machines are housed and run, with arrays in place of numbers."""
@@ -270,6 +285,11 @@ class Comparison:
     def _ratio(self, drawn: Mapping[str, Draws], name: str) -> Draws | float:
         """Return an input over its base."""
         return drawn[name] / self._assumptions[name] if name in drawn else 1.0
+
+
+def is_single(option: Option) -> bool:
+    """Whether it is what a host asks for a machine of its own, of which there is one."""
+    return isinstance(option.basis, RentBasis) and option.basis.rate.is_ask
 
 
 def _growth_sum(change_per_year: Draws, months: Draws) -> Draws:

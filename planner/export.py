@@ -51,6 +51,7 @@ OPTION_COLUMNS: tuple[Column, ...] = (
     Column("usd_per_hour", float),
     Column("usd_per_gpu_hour", float),
     Column("usd_per_month", float),
+    Column("usd_per_month_over_term", float),
     Column("estimate", str),
     Column("usd_per_million_tokens", float),
     Column("usd_per_million_input_tokens", float),
@@ -64,6 +65,7 @@ OPTION_COLUMNS: tuple[Column, ...] = (
     Column("tpot_ms", float),
     Column("speed_source", str),
     Column("too_slow", bool),
+    Column("passed_over", str),
     Column("purchase_usd", float),
     Column("purchase_source", str),
     Column("power_w", float),
@@ -170,10 +172,11 @@ def option_table(plan: Plan) -> Table:
     Return the ranked options.
 
     Returns:
-        Table (n_options, 42), one row per option, cheapest first, columns OPTION_COLUMNS; one column more
+        Table (n_options, 47), one row per option, cheapest first, columns OPTION_COLUMNS; one column more
         with the monthly cost in the display currency where that is not the dollar.
     """
-    columns, rows = OPTION_COLUMNS, [_row(rank, option) for rank, option in enumerate(plan.options, start=1)]
+    ranked = enumerate(zip(plan.options, plan.passed_over(), strict=True), start=1)
+    columns, rows = OPTION_COLUMNS, [_row(rank, option, why_not) for rank, (option, why_not) in ranked]
     if plan.money.currency != "USD":
         name = f"{plan.money.currency.lower()}_per_month"
         columns = (*columns, Column(name, float))
@@ -258,7 +261,7 @@ FORMATS: Mapping[str, Callable[[Plan, str | None], bytes]] = {
 }
 
 
-def _row(rank: int, option: Option) -> dict[str, Any]:
+def _row(rank: int, option: Option, passed_over: str | None) -> dict[str, Any]:
     """Return one option's cells by column name."""
     document: dict[str, Any] = option.to_document()
     count, total = option.gpu_count, option.vram_total_gb
@@ -270,6 +273,7 @@ def _row(rank: int, option: Option) -> dict[str, Any]:
         "usd_per_gpu_hour": _float(option.usd_per_gpu_hour),
         "estimate": "*" if is_estimate(option) else None,
         "too_slow": option.is_too_slow,
+        "passed_over": passed_over,
         "price_seen_at": option.price.seen_at,
         "price_status": str(option.price.status),
         "price_witnesses": option.price.witnesses,

@@ -27,6 +27,7 @@ class Swing:
     input: Uncertain
     saving_at_low: float  # [USD/month]
     saving_at_high: float
+    is_short: bool = False  # at an end the one machine of a host does not carry the demand
 
     @property
     def effect_usd_per_month(self) -> float:
@@ -51,6 +52,7 @@ class Sensitivity:
     seed: int
     probability_buying_is_cheaper: float | None  # None: nothing was drawn
     break_even_months: tuple[float | None, ...]  # at QUANTILES; None: not within twenty years
+    short_fraction: float | None = None  # of the draws in which the one machine of a host does not carry it
 
     def to_document(self) -> dict[str, object]:
         """Return it as `breakeven.sensitivity/1`."""
@@ -62,6 +64,7 @@ class Sensitivity:
             "draws": self.draws,
             "seed": self.seed,
             "probability_buying_is_cheaper": self.probability_buying_is_cheaper,
+            "short_fraction": self.short_fraction,
             "break_even_months": {
                 f"p{quantile * 100:.0f}": months
                 for quantile, months in zip(QUANTILES, self.break_even_months, strict=True)
@@ -134,6 +137,7 @@ def sensitivity(
         seed=seed,
         probability_buying_is_cheaper=float(np.mean(outcome.saving > 0.0)),
         break_even_months=_quantiles(model.break_even_months(outcome)),
+        short_fraction=float(np.mean(outcome.is_short)),
     )
 
 
@@ -143,12 +147,14 @@ def _swings(model: Comparison, inputs: Sequence[Uncertain]) -> tuple[tuple[Swing
     drawn = {each.name: np.full(size, each.base) for each in inputs}
     for place, each in enumerate(inputs):
         drawn[each.name][1 + 2 * place], drawn[each.name][2 + 2 * place] = each.low, each.high
-    saving = model.outcome(drawn, size).saving
+    outcome = model.outcome(drawn, size)
+    saving, short = outcome.saving, outcome.is_short
     swings = [
         Swing(
             input=each,
             saving_at_low=float(saving[1 + 2 * place]),
             saving_at_high=float(saving[2 + 2 * place]),
+            is_short=bool(short[1 + 2 * place] or short[2 + 2 * place]),
         )
         for place, each in enumerate(inputs)
     ]
@@ -172,13 +178,26 @@ def change_text(found: Sensitivity, money: Money) -> str:
     if flips:
         named = "; ".join(_flip_text(swing, found.saving_usd_per_month) for swing in flips[:FLIPS_NAMED])
         more = f"; and {len(flips) - FLIPS_NAMED} more" if len(flips) > FLIPS_NAMED else ""
-        return f"{lead}: {named}{more}."
+        return f"{lead}: {named}{more}.{short_text(found)}"
     if not found.swings:
         return f"{lead}: nothing that is not stated counts here."
     largest = found.swings[0]
     return (
         f"{lead}: no single assumption within the range seen; the most moves {_title(largest)}, by "
-        f"{money.text(largest.effect_usd_per_month)} a month over its range."
+        f"{money.text(largest.effect_usd_per_month)} a month over its range.{short_text(found)}"
+    )
+
+
+def short_text(found: Sensitivity) -> str:
+    """Say where the rental is one host's machine, and slower than estimated would not carry the demand."""
+    if not any(swing.is_short for swing in found.swings):
+        return ""
+    many = f" ({found.short_fraction:.0%} of the draws)" if found.short_fraction else ""
+    rental = found.rental
+    return (
+        f" If it is slower than estimated, one {rental.name} would not carry the demand{many}, and what "
+        f"{rental.provider_title or rental.provider} lists is one host's machine: a second has another "
+        "price, which is not counted."
     )
 
 

@@ -648,6 +648,28 @@ def test_where_every_machine_is_too_slow_the_other_reasons_are_given() -> None:
     assert all(option.is_too_slow for option in found.options if option.kind is not Kind.API)
 
 
+def test_where_every_machine_is_too_slow_a_verified_price_goes_before_a_cheaper_bundled_one() -> None:
+    bundled = {
+        "status": PriceStatus.SNAPSHOT,
+        "seen_at": datetime(2026, 11, 4, tzinfo=UTC),
+        "age_hours": 636.0,
+    }
+    found = plan_of(
+        [rate("bundled", usd_per_hour="2.00", **bundled), rate("checked", usd_per_hour="8.00")],  # type: ignore[arg-type]
+        gpu="B200",
+        gpus=2,
+        decode_tokens_per_s=3.4,
+    )
+    assert all(option.is_too_slow for option in found.options if option.kind is not Kind.API)
+    assert found.rental is not None
+    assert found.rental.provider == "checked"
+    assert found.proof[0].startswith("Rent: 2x B200 from Checked")
+    why = {option.provider: reason for option, reason in zip(found.options, found.passed_over(), strict=True)}
+    assert (why["bundled"], why["checked"]) == ("not verified, others are", None)
+    bought = next(option for option in found.options if option.kind is Kind.BUY)
+    assert bought.compared_with is found.rental or bought.compared_with.provider == "checked"  # type: ignore[union-attr]
+
+
 def test_a_day_without_any_price_is_not_a_model_that_nothing_serves() -> None:
     found = plan_of([], SMALL, as_of="2020-01-01")
     assert found.verdict.startswith("No price of 2020-01-01 or before is known of a machine to rent or buy")

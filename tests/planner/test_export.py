@@ -223,3 +223,27 @@ def test_times_of_any_precision(text: str, expected: datetime | None) -> None:
 def test_months_run_over_the_year() -> None:
     assert month_after(datetime(2026, 11, 1, tzinfo=UTC), 2) == datetime(2027, 1, 1, tzinfo=UTC)
     assert month_after(datetime(2026, 12, 1, tzinfo=UTC)) == datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def test_a_row_that_the_verdict_passes_over_says_why_in_every_table() -> None:
+    rates = [rate("cheap", tier=Tier.SPOT, usd_per_hour="0.50"), rate("acme")]
+    found = plan_of(rates, gpu="B200", gpus=2)
+    rows = {row["provider"]: row for row in rows_of(FORMATS["csv"](found, None))}
+    assert (rows["cheap"]["passed_over"], rows["acme"]["passed_over"]) == ("spot, may be taken away", "")
+    table = pq.read_table(io.BytesIO(FORMATS["parquet"](found, None))).to_pylist()
+    assert {row["provider"]: row["passed_over"] for row in table}["cheap"] == "spot, may be taken away"
+    for name in ("md", "html"):
+        assert "(spot, may be taken away)" in FORMATS[name](found, None).decode()
+
+
+def test_a_moving_rent_has_its_mean_over_the_term_beside_it() -> None:
+    (row,) = (
+        row
+        for row in rows_of(FORMATS["csv"](plan_of([rate()], gpu="B200", gpus=2, rent_path="decline"), None))
+        if row["kind"] == "rent"
+    )
+    assert float(row["usd_per_month_over_term"]) == pytest.approx(
+        0.667627 * float(row["usd_per_month"]), rel=1e-5
+    )
+    flat = rows_of(FORMATS["csv"](plan_of([rate()], gpu="B200", gpus=2), None))
+    assert {row["usd_per_month_over_term"] for row in flat} == {""}

@@ -164,6 +164,7 @@ def test_break_even_of_a_draw_after_a_shock_is_that_of_one_calculation(
             rent_usd=rent * one,
             rent_change=change * one,
             energy_change=0.0 * one,
+            is_short=outcome.is_short,
         )
     )[0]
     costs = MonthlyCosts(

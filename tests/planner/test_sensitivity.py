@@ -10,7 +10,7 @@ from planner.breakeven import MonthlyCosts, break_even_months_moving
 from planner.compare import Plan
 from planner.comparison import Comparison, Outcome
 from planner.options import Kind, Option
-from planner.sensitivity import Sensitivity
+from planner.sensitivity import Sensitivity, change_text
 from planner.uncertain import Uncertain
 from tests.planner.plans import CODER, SMALL, plan_of, rate
 
@@ -116,6 +116,38 @@ def test_speed_varies_with_a_demand_and_once_where_both_machines_are_the_same() 
     assert {"speed_owned", "speed_rented"} <= names
 
 
+def test_what_one_host_asks_is_never_multiplied_and_the_answer_says_where_one_is_too_few() -> None:
+    # One L4 just carries the demand; slower, as its range allows, two would be needed.
+    one = plan_of(
+        [rate("a", "L4", 1, "0.40")], SMALL, gpu="L4", gpus=1, tokens_per_month=1e9, hours_per_day=24
+    )
+    point = next(option.point for option in one.options if option.kind is Kind.RENT)
+    assert point is not None
+    demand = point.capacity_tokens_per_s * 0.99 * 730 * 3600
+    options: dict[str, Any] = {"tokens_per_month": demand, "hours_per_day": 24, "own": "1x RTX 5090"}
+
+    def swing_of(**price: Any) -> tuple[Plan, Any]:
+        found = plan_of([rate("a", "L4", 1, "0.40", **price)], SMALL, **options)
+        owned = next(option for option in found.options if option.kind is Kind.BUY and option.is_own)
+        (swing,) = (each for each in sure(found, purchase=owned).swings if each.input.name == "speed_rented")
+        return found, swing
+
+    listed_plan, listed = swing_of()
+    asked_plan, asked = swing_of(is_ask=True)
+    assert next(o.replicas for o in listed_plan.options if o.kind is Kind.RENT) == 1
+    assert listed.saving_at_low - listed.saving_at_high == pytest.approx(0.40 * 730)  # a second machine
+    assert asked.saving_at_low == asked.saving_at_high
+    assert (listed.is_short, asked.is_short) == (False, True)
+    owned = next(option for option in asked_plan.options if option.is_own)
+    drawn = sure(asked_plan, purchase=owned)
+    assert 0.0 < (drawn.short_fraction or 0.0) < 1.0
+    said = change_text(drawn, asked_plan.money)
+    assert "one 1x L4 would not carry the demand" in said
+    assert "a second has another price, which is not counted" in said
+    plain = next(option for option in listed_plan.options if option.is_own)
+    assert "one host's machine" not in change_text(sure(listed_plan, purchase=plain), listed_plan.money)
+
+
 def test_the_same_question_gives_the_same_draws() -> None:
     found = plan_of([rate()], **B200)
     assert sure(found).to_document() == sure(found).to_document()
@@ -156,6 +188,7 @@ def outcome(capex: float, other: float, energy: float, rent: float, change: floa
         rent_usd=rent * one,
         rent_change=change * one,
         energy_change=power * one,
+        is_short=np.zeros(1, dtype=bool),
     )
 
 
