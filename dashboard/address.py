@@ -18,6 +18,7 @@ from planner.scenario import DEFAULT_MODEL, Scenario
 _LAST = "_last_question"
 _ASKED = "_asked"
 _COMPLAINTS = "_complaints"
+_READS = "_reads"
 
 
 def read(page: str) -> None:
@@ -38,12 +39,18 @@ def read(page: str) -> None:
     for name, value in held.items():
         session[name] = value
     session[_COMPLAINTS] = [*said, *more]
+    session[_READS] = times_read() + 1
 
 
 def went_through_history() -> bool:
     """Whether this run shows an address that the browser went back or forward to."""
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)
+
+
+def times_read() -> int:
+    """Return how often the address was read: what keeps a choice of its own begins anew with each."""
+    return int(st.session_state.get(_READS, 0))
 
 
 def write(scenario: Scenario, page: str) -> None:

@@ -27,7 +27,7 @@ def held_back() -> None:
                 "id": offer.id,
                 "verdict": str(offer.verdict),
                 "usd_per_hour": float(offer.usd_per_hour),
-                "what": f"{offer.gpu_count}x {offer.gpu or offer.gpu_raw}",
+                "what": _machine(offer),
                 "provider": offer.provider,
                 "why": "; ".join(offer.reasons),
                 "raw": offer.raw,
@@ -58,10 +58,15 @@ def held_back() -> None:
         st.caption(READ_ONLY)
 
 
+def _machine(offer: StoredOffer) -> str:
+    return f"{offer.gpu_count}x {offer.gpu or offer.gpu_raw}"
+
+
 def _decide(offers: Sequence[StoredOffer]) -> None:
     """Let a person accept or reject some of them; the reason is asked for and kept."""
     names = {
-        f"{offer.id}: {offer.provider} {offer.instance_type}, {offer.usd_per_hour:f} USD/h": offer.id
+        f"{offer.id}: {_machine(offer)} from {offer.provider} ({offer.instance_type}), "
+        f"{offer.usd_per_hour:f} USD/h": offer.id
         for offer in offers
     }
     with st.form("decide", clear_on_submit=True):

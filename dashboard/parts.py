@@ -6,7 +6,7 @@ Text from providers, catalogues and addresses is always shown as text (`plain`);
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -178,6 +178,37 @@ def choose_one(key: str, label: str, options: Sequence[str], default: str, *, wi
     return chosen or default
 
 
+def tabs(key: str, bodies: Mapping[str, Callable[[], None]]) -> None:
+    """
+    Draw tabs, of which only the open one is filled; which one it is stands in the address.
+
+    Args:
+        key: Of the address; it holds the title in small letters, words joined by dashes.
+        bodies: What fills each tab, by its title.
+    """
+    session, widget = st.session_state, f"{key}_widget"
+    by_slug = {slug(title): title for title in bodies}
+    first = next(iter(by_slug))
+    held = session.get(key, first)
+    if held not in by_slug:
+        st.caption(f"In the address: {plain(held)} is no tab, {plain(by_slug[first])} is shown.")
+    session[key] = held if held in by_slug else first
+    session[widget] = by_slug[session[key]]
+
+    def opened() -> None:
+        session[key] = slug(session[widget])
+
+    for tab, body in zip(st.tabs(list(bodies), key=widget, on_change=opened), bodies.values(), strict=True):
+        if tab.open:
+            with tab:
+                body()
+
+
+def slug(title: str) -> str:
+    """Return a title as an address holds it."""
+    return title.lower().replace(" ", "-")
+
+
 def source_column() -> Any:
     """Return the column that links to the source of each price, by the name of its host."""
     host = r"https?://(?:www\.)?([^/]+)"
@@ -229,8 +260,9 @@ def table(
     columns: Mapping[str, Any] | None = None,
     key: str | None = None,
     height: int | None = None,
-    on_select: bool = False,
-) -> Sequence[int]:
+    on_select: Callable[[Sequence[int]], None] | None = None,
+    selected: Sequence[int] = (),
+) -> None:
     """
     Show records as a table that can be sorted, searched and narrowed to chosen columns.
 
@@ -240,14 +272,12 @@ def table(
         columns: Titles with units and formats, by field.
         key: Of the element.
         height: In pixels; by the number of rows where None.
-        on_select: Whether rows can be chosen.
-
-    Returns:
-        Places of the chosen rows, from 0.
+        on_select: Is told the places of the chosen rows, from 0, when that changes; the key is needed.
+        selected: Places of the rows that are chosen at first.
     """
     import pandas as pd
 
-    shown = st.dataframe(
+    st.dataframe(
         pd.DataFrame(list(rows)),
         hide_index=True,
         column_config=dict(columns or {}),
@@ -256,10 +286,10 @@ def table(
         placeholder="",
         alt=alt,
         key=key,
-        on_select="rerun" if on_select else "ignore",
+        on_select="ignore" if on_select is None else lambda: on_select(st.session_state[key].selection.rows),
         selection_mode="multi-row",
+        selection_default={"selection": {"rows": list(selected)}} if selected else None,
     )
-    return list(shown.selection.rows) if on_select else []
 
 
 def grid(cells: "Sequence[Cell]", *, corner: str, alt: str, key: str) -> None:

@@ -1,5 +1,6 @@
 """What the pages show of a plan: its notes, its options as rows, the machines by price and speed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -135,6 +136,21 @@ def option_name(option: Option) -> str:
     if option.kind is Kind.BUY:
         return name if option.is_own else f"buy {name}"
     return f"{name}, {option.provider_title or option.provider}"
+
+
+def option_keys(found: Plan) -> list[str]:
+    """
+    Return a name for each option that stays the same while its place and its price change.
+
+    Like `rent:lium:8x RTX 6000 Ada:secure`; of several that are called alike, later ones get a number.
+    """
+    keys, seen = [], Counter[str]()
+    for option in found.options:
+        terms = (option.kind, option.provider, option.name, option.tier)
+        key = ":".join(str(term) for term in terms if term)
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
+    return keys
 
 
 def option_rows(found: Plan) -> list[dict[str, Any]]:

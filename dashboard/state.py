@@ -42,9 +42,12 @@ __all__ = [
 DEFAULT_GPU = "H100 SXM"
 # What only the command line can read: a file of the user's own machine.
 NOT_IN_THE_ADDRESS = ("sizing",)
-# Filters of single pages, with what they hold when nothing is asked. They are no part of the question.
+# Filters, open tabs and chosen rows of single pages, with what they hold when nothing is asked. They are no
+# part of the question.
 PAGE_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "decide": {"chosen": []},
     "market": {
+        "market_tab": "offers",
         "show_gpu": [],
         "show_provider": [],
         "show_tier": [],
@@ -53,7 +56,7 @@ PAGE_KEYS: Mapping[str, Mapping[str, Any]] = {
         "history_gpu": DEFAULT_GPU,
         "history_provider": [],
     },
-    "size": {"reserve_gb": 0.0},
+    "size": {"size_tab": "formats", "reserve_gb": 0.0},
     "compare": {"show_models": [], "show_gpus": []},
 }
 MOST_RESERVE_GB = 100_000.0  # room for caches that the capacity screen takes

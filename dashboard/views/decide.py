@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import streamlit as st
 
-from dashboard import assumed, data, documents, parts, plan_rows, state, sureness, tables, what_if
+from dashboard import address, assumed, data, documents, parts, plan_rows, state, sureness, tables, what_if
 from planner.compare import Plan
 from planner.scenario import Scenario
 
+CHOSEN = "chosen"  # rows of the table, by name; of the address
 PRESETS = (
     ("One GPU for a 70B chat", {"model": "llama-3.3-70b-instruct", "hours_per_day": 8.0}),
     (
@@ -191,17 +193,29 @@ def _options(found: Plan) -> None:
         return
     currency = found.money.currency
     rows = plan_rows.option_rows(found)
-    event = parts.table(
+    keys = plan_rows.option_keys(found)
+    chosen = [place for place, key in enumerate(keys) if key in st.session_state.get(CHOSEN, ())]
+
+    def choose(places: Sequence[int]) -> None:
+        st.session_state[CHOSEN] = [keys[place] for place in places]
+
+    # Another table where rows stand elsewhere, or where the address says which are chosen.
+    turn = f"{crc32(chr(10).join(keys).encode()):08x}_{address.times_read()}"
+    parts.table(
         rows,
         alt=f"{len(rows)} ways to serve {found.model.name}, cheapest by the month first.",
         columns=_columns(currency),
-        key="options_table",
+        key=f"options_table_{turn}",
         height=520,
-        on_select=True,
+        on_select=choose,
+        selected=chosen,
     )
+    gone = [key for key in st.session_state.get(CHOSEN, ()) if key not in keys]
+    if gone:
+        st.caption(f"Chosen, and not among the options: {parts.plain(', '.join(gone))}.")
     parts.estimate_note("Prices are without VAT. Choose rows to see how their figures come about.")
     _downloads(found)
-    _chosen(found, event)
+    _chosen(found, chosen)
 
 
 def _proof(found: Plan) -> None:

@@ -1,6 +1,7 @@
 """Market: what is offered, how fresh each price is, how each provider does, and what is kept out and why."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -17,15 +18,13 @@ def show() -> None:
     rows = market_rows.market()
     with frame.head, st.container(key="answer"):
         _headline(rows)
-    names = ["Offers", "Price history", "Providers", "Held back"]
-    for tab, body in zip(st.tabs(names), (_offers, _history, _providers, _held_back), strict=True):
-        with tab:
-            body(rows)
-
-
-def _held_back(rows: Sequence[Mapping[str, Any]]) -> None:
-    del rows
-    deciding.held_back()
+    bodies = {
+        "Offers": partial(_offers, rows),
+        "Price history": partial(_history, rows),
+        "Providers": _providers,
+        "Held back": deciding.held_back,
+    }
+    parts.tabs("market_tab", bodies)
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -138,8 +137,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _providers(rows: Sequence[Mapping[str, Any]]) -> None:
-    del rows
+def _providers() -> None:
     deciding.refresh()
     found = [
         {

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -36,9 +37,7 @@ def show() -> None:
         st.caption(parts.plain(note))
     if own is None:
         parts.recommended(plan_rows.recommendations(frame.scenario))
-    for tab, body in zip(st.tabs(list(TABS)), TABS.values(), strict=True):
-        with tab:
-            body(sizing)
+    parts.tabs("size_tab", {title: partial(body, sizing) for title, body in TABS.items()})
 
 
 def _talk(sizing: Sizing) -> str:

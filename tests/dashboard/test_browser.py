@@ -197,6 +197,12 @@ def test_back_and_forward_show_the_question_of_their_address(watched, url):
     page.locator(".st-key-answer").wait_for()
     settled(watched)
     wait_for_query(watched, **asked, hours_per_day="24")
+    page.get_by_role("tab", name="Launch").click()
+    wait_for_query(watched, **asked, hours_per_day="24", size_tab="launch")
+    settled(watched)
+    page.go_back()
+    page.locator("[role=tab][aria-selected=true]").get_by_text("Formats").wait_for()
+    wait_for_query(watched, **asked, hours_per_day="24")
     page.go_back()
     page.locator(VERDICT).wait_for()
     settled(watched)
@@ -325,6 +331,7 @@ def test_an_accessibility_scan_finds_nothing_serious(watched, url, path):
     for tab in page.get_by_role("tab").all() or [None]:
         if tab is not None:
             tab.click()
+            page.locator("[role=tabpanel]:visible [data-testid=stElementContainer]").first.wait_for()
         settled(watched)
         assert serious(watched, axe.AXE_SCRIPT) == [], tab
     light = page.locator("[data-testid=stApp]").evaluate("app => getComputedStyle(app).backgroundColor")

@@ -14,7 +14,7 @@ from pricing.memory import RunStatus
 from pricing.reports import ProviderReport
 from pricing.settings import Settings
 from pricing.store import Store
-from tests.dashboard.test_views import opened, texts, unescaped
+from tests.dashboard.pages import opened, texts, unescaped
 from tests.pricing.loopback import LoopbackServer
 
 
@@ -41,7 +41,7 @@ def reviews(database: Path) -> list[tuple[str, str, str, str]]:
 
 
 def test_a_price_held_back_shows_its_raw_value_and_source(stale_database):
-    test = opened("market")
+    test = opened("market", market_tab="held-back")
     row = next(table.value for table in test.dataframe if "raw" in table.value.columns).iloc[0]
     assert row["raw"] == "0.02"
     assert row["source"] == "https://example.com/prices"
@@ -50,7 +50,7 @@ def test_a_price_held_back_shows_its_raw_value_and_source(stale_database):
 
 @pytest.mark.parametrize(("button", "verdict"), [("accept", "verified"), ("reject", "rejected")])
 def test_a_decision_is_in_force_at_once_and_kept_with_time_name_and_reason(stale_database, button, verdict):
-    test = opened("market")
+    test = opened("market", market_tab="held-back")
     (waiting,) = held(test)
     test.multiselect(key="decide_on").set_value([test.multiselect(key="decide_on").options[0]])
     test.text_input(key="decide_why").set_value("seen on  their page")
@@ -65,12 +65,17 @@ def test_a_decision_is_in_force_at_once_and_kept_with_time_name_and_reason(stale
     assert str(at).startswith("2026-11-30")
 
 
+def test_a_price_to_decide_on_says_what_it_is_of(stale_database):
+    (choice,) = opened("market", market_tab="held-back").multiselect(key="decide_on").options
+    assert choice.endswith(": 1x H100 SXM from runpod (1x H100 SXM), 0.020000 USD/h")
+
+
 def test_no_entry_chooses_all_prices_for_one_reason(stale_database):
-    assert not opened("market").multiselect(key="decide_on").proto.select_all
+    assert not opened("market", market_tab="held-back").multiselect(key="decide_on").proto.select_all
 
 
 def test_a_decision_without_a_reason_is_not_taken(stale_database):
-    test = opened("market")
+    test = opened("market", market_tab="held-back")
     test.multiselect(key="decide_on").set_value([test.multiselect(key="decide_on").options[0]])
     test.button(key="accept").click().run()
     assert "say why" in test.warning[-1].value
@@ -79,10 +84,13 @@ def test_a_decision_without_a_reason_is_not_taken(stale_database):
 
 def test_a_server_that_is_read_only_offers_neither_refresh_nor_decision(stale_database, monkeypatch):
     monkeypatch.setenv("BREAKEVEN_READ_ONLY", "1")
-    test = opened("market")
+    test = opened("market", market_tab="held-back")
     assert {button.key for button in test.button} == set()
-    assert texts(test).count("This server is read-only") == 2
+    assert "This server is read-only" in texts(test)
     assert len(held(test)) == 1
+    test = opened("market", market_tab="providers")
+    assert {button.key for button in test.button} == set()
+    assert "This server is read-only" in texts(test)
 
 
 def test_a_refresh_from_the_page_asks_the_chosen_sources_and_says_how_it_went(database, monkeypatch):
@@ -90,7 +98,7 @@ def test_a_refresh_from_the_page_asks_the_chosen_sources_and_says_how_it_went(da
         server.serve_recordings("vultr")
         for name, value in server.environ("vultr").items():
             monkeypatch.setenv(name, value)
-        test = opened("market")
+        test = opened("market", market_tab="providers")
         test.multiselect(key="refresh_sources").set_value(["vultr"])
         test.button(key="refresh").click().run()
         job = refreshing.current()
@@ -152,7 +160,7 @@ def test_what_goes_wrong_in_a_refresh_stands_on_the_page(database, monkeypatch):
 
     job = started(monkeypatch, work)
     assert (job.state, job.error) == (refreshing.State.FAILED, "ZeroDivisionError: of a provider")
-    assert "ZeroDivisionError: of a provider" in unescaped(texts(opened("market")))
+    assert "ZeroDivisionError: of a provider" in unescaped(texts(opened("market", market_tab="providers")))
 
 
 def test_the_lock_of_another_process_is_one_line_on_the_page(database, monkeypatch):

@@ -185,7 +185,7 @@ def test_filters_are_in_the_address_of_their_own_page_only():
 )
 def test_the_room_of_the_capacity_screen_is_read_from_the_address(text, held, said):
     read, complaints = state.read_page_keys({"reserve_gb": [text]}, "size")
-    assert read == {"reserve_gb": held}
+    assert read == {"size_tab": "formats", "reserve_gb": held}
     assert len(complaints) == said
     assert all(text in complaint for complaint in complaints)
     assert state.as_address(Scenario(model="qwen3-8b"), "size", {"reserve_gb": 40.0})["reserve_gb"] == ["40"]
@@ -193,7 +193,7 @@ def test_the_room_of_the_capacity_screen_is_read_from_the_address(text, held, sa
 
 def test_a_filter_of_another_page_is_said():
     assert state.read_page_keys({"show_gpu": ["B200"]}, "size") == (
-        {"reserve_gb": 0.0},
+        {"size_tab": "formats", "reserve_gb": 0.0},
         ["show_gpu: a filter of another page, ignored"],
     )
 

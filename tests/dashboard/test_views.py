@@ -18,6 +18,7 @@ from dashboard import (
     documents,
     market_rows,
     parts,
+    plan_rows,
     simulator,
     state,
     tables,
@@ -34,11 +35,18 @@ DATABASES = ["database", "empty_database", "stale_database"]
 __all__ = ["fresh_server"]  # used by every test here
 
 
-@pytest.mark.parametrize("page", PAGES)
+TABS = [
+    *(("market", {"market_tab": tab}) for tab in ("price-history", "providers", "held-back")),
+    *(("size", {"size_tab": tab}) for tab in ("context", "fine-tuning", "launch", "capacity-screen")),
+    *(("size", {"size_tab": tab}) for tab in ("model-record", "how-it-feels")),
+]
+
+
+@pytest.mark.parametrize(("page", "tab"), [*((page, {}) for page in PAGES), *TABS])
 @pytest.mark.parametrize("prices", DATABASES)
-def test_every_page_answers_on_every_database(request, page, prices):
+def test_every_page_and_tab_answers_on_every_database(request, page, tab, prices):
     request.getfixturevalue(prices)
-    test = opened(page)
+    test = opened(page, **tab)
     assert [error.value for error in test.exception] == []
     assert [error.value for error in test.error] == []
     assert test.subheader[0].value
@@ -105,11 +113,55 @@ def test_a_filter_is_in_the_address_of_its_page_and_comes_back_with_it(database)
 
 
 def test_a_filter_that_nothing_answers_to_is_dropped_and_said(database):
-    test = opened("market", show_gpu="B2000", history_gpu="H1000")
-    said = unescaped(texts(test))
-    assert "In the address: B2000 is not there, ignored." in said
-    assert "In the address: H1000 is not there, H100 SXM is shown." in said
+    test = opened("market", show_gpu="B2000")
+    assert "In the address: B2000 is not there, ignored." in unescaped(texts(test))
     assert test.query_params == {"v": "1"}
+    test = opened("market", market_tab="price-history", history_gpu="H1000")
+    assert "In the address: H1000 is not there, H100 SXM is shown." in unescaped(texts(test))
+    assert test.query_params == {"market_tab": "price-history", "v": "1"}
+    test = opened("market", market_tab="gossip")
+    assert "In the address: gossip is no tab, Offers is shown." in unescaped(texts(test))
+    assert test.query_params == {"v": "1"}
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "titles"),
+    [("size", "size_tab", ["Fine-tuning", "How it feels"]), ("market", "market_tab", ["Held back"])],
+)
+def test_the_open_tab_is_in_the_address_of_its_page_and_alone_is_filled(database, page, key, titles):
+    for title in titles:
+        slug = title.lower().replace(" ", "-")
+        test = opened(page, **{key: slug})
+        assert test.query_params == {key: slug, "v": "1"}
+        assert [tab.label for tab in test.tabs if len(tab.children)] == [title]
+        away = test.switch_page("views/decide.py").run()
+        assert away.query_params == {"v": "1"}
+        back = away.switch_page(f"views/{page}.py").run()
+        assert back.query_params == {key: slug, "v": "1"}
+
+
+def test_chosen_rows_are_in_the_address_and_shown_side_by_side(database):
+    keys = plan_rows.option_keys(data.plan(Scenario(model="qwen3-8b")))
+    chosen = [keys[4], keys[1]]
+    test = opened(model="qwen3-8b", chosen=chosen)
+    assert test.query_params == {"model": "qwen3-8b", "chosen": chosen, "v": "1"}
+    table = next(table.value for table in test.dataframe if "figure" in table.value.columns)
+    assert [title.partition(".")[0] for title in table.columns[1:]] == ["2", "5"]
+    test.slider(key="hours_per_day").set_value(20.0).run()  # ranks move, the rows stay chosen
+    found = data.plan(Scenario(model="qwen3-8b", hours_per_day=20.0))
+    places = sorted(str(plan_rows.option_keys(found).index(key) + 1) for key in chosen)
+    table = next(table.value for table in test.dataframe if "figure" in table.value.columns)
+    assert sorted(title.partition(".")[0] for title in table.columns[1:]) == places
+
+
+def test_a_chosen_row_that_is_not_there_is_said(database):
+    test = opened(model="qwen3-8b", chosen="rent:nobody:1x H100 SXM")
+    assert "Chosen, and not among the options: rent:nobody:1x H100 SXM." in unescaped(texts(test))
+
+
+def test_names_of_options_are_different(database):
+    keys = plan_rows.option_keys(data.plan(Scenario(model="qwen3-8b")))
+    assert len(set(keys)) == len(keys) > 50
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -179,7 +231,7 @@ def test_the_size_page_says_that_it_does_not_fit(database):
 
 
 def test_the_capacity_screen_keeps_15_percent_free(database):
-    test = opened("size", model="qwen3.5-35b-a3b", gpu="H100 SXM")
+    test = opened("size", model="qwen3.5-35b-a3b", gpu="H100 SXM", size_tab="capacity-screen")
     rows = next(table.value for table in test.dataframe if "needed_gb" in table.value.columns)
     assert list(rows["weights_gb"]) == [70.0, 35.0, 17.5]
     assert list(rows["per_gpu_gb"]) == [68.0, 68.0, 68.0]
@@ -235,7 +287,8 @@ def test_a_stale_market_is_marked_and_shows_what_is_held_back(stale_database):
     said = texts(opened("market"))
     assert "2 stale" in said
     assert "None of the fetched prices is younger than two days" in said
-    held = [table.value for table in opened("market").dataframe if "why" in table.value.columns]
+    test = opened("market", market_tab="held-back")
+    held = [table.value for table in test.dataframe if "why" in table.value.columns]
     assert "below a tenth of the market" in str(held[-1].values)
 
 
@@ -459,7 +512,7 @@ def test_two_machines_write_at_the_same_time_each_at_its_own_speed():
 def test_the_simulator_sets_the_machine_beside_one_of_the_plan(database, monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
-    test = opened("size", model="qwen3-8b", gpu="RTX 4090")
+    test = opened("size", model="qwen3-8b", gpu="RTX 4090", size_tab="how-it-feels")
     other = test.selectbox(key="beside").options[0]
     assert other != "1x RTX 4090"
     test.selectbox(key="beside").set_value(other)
