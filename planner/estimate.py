@@ -92,7 +92,7 @@ class Question:
             return self.parallel.tensor
         if not is_tensor_parallel(self.engine):
             return 1.0
-        return self.gpu_count / (self.parallel.stages or 1.0)
+        return self.gpu_count / (1.0 if self.parallel.stages is None else self.parallel.stages)
 
     @property
     def stages(self) -> Numbers:

@@ -14,6 +14,7 @@ from planner.shape import shape_of
 from planner.sizing import size
 from planner.units import GIB
 from planner.workload import Engine, Layout, Machine, Workload
+from tests.planner.plans import plan_of, rate
 
 LLAMA_70B = all_models()["llama-3.3-70b-instruct"]
 DEEPSEEK = all_models()["deepseek-v3-0324"]
@@ -172,3 +173,15 @@ def test_a_scenario_carries_its_settings():
     assert work.serving == asked
     scenario = Scenario(model="qwen3-8b", **asked)
     assert Scenario.from_toml(scenario.to_toml()) == scenario
+
+
+def test_a_plan_over_machines_of_many_sizes_takes_groups_where_they_divide_them():
+    asked = {"quant": "FP8", "pipeline": 2, "tokens_per_month": 1e9}
+    rates = [rate("runpod", "H200 SXM", 4, "16.00"), rate("vastai", "H200 SXM", 8, "32.00")]
+    found = plan_of(rates, "llama-3.3-70b-instruct", **asked)
+    rented = {option.gpu_count: option for option in found.options if option.kind == "rent"}
+    assert rented.keys() == {4, 8}
+    for count, option in rented.items():
+        assert option.point is not None
+        alone = sized(LLAMA_70B, count, layout=Layout(pipeline=2), batch=option.point.sizing.workload.batch)
+        assert option.point.sizing.memory.total_bytes == pytest.approx(alone.memory.total_bytes)
