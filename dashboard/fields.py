@@ -1,5 +1,6 @@
 """The inputs of the page: one field for each option of a `Scenario`, by the same name. Nothing draws here."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -463,3 +464,18 @@ def as_widget_value(name: str, value: Any) -> Any:
     if name == "set":
         return [f"{key}={int(number) if number.is_integer() else number}" for key, number in value]
     return list(value) if isinstance(value, tuple) else value
+
+
+_CODE = re.compile(r"(`[^`]*`)")
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+
+
+def with_controls(text: str) -> str:
+    """Return a sentence of the command line with the page's controls in place of options; commands stay."""
+    parts = _CODE.split(text)
+    return "".join(part if number % 2 else _OPTION.sub(_control, part) for number, part in enumerate(parts))
+
+
+def _control(option: "re.Match[str]") -> str:
+    field = FIELDS.get(option[1].replace("-", "_"))
+    return option[0] if field is None else f'"{field.label}"'

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import address, state, tables
+from dashboard.fields import with_controls
 from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
 from planner.errors import PlannerError
 from planner.scenario import Scenario
@@ -56,8 +57,8 @@ def plain(text: object) -> str:
 
 
 def note(text: str) -> str:
-    """Return a sentence as Markdown shows it; commands of ours between backticks stay code."""
-    return _COMMAND.sub(r"`\1`", plain(text))
+    """Return a sentence as Markdown shows it: options by their controls, commands in backticks as code."""
+    return _COMMAND.sub(r"`\1`", plain(with_controls(text)))
 
 
 def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) -> Frame:

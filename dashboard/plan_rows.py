@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard import data, tables
+from dashboard.fields import with_controls
 from dashboard.market_rows import address_of
 from dashboard.points import Dot
 from planner.compare import Plan
@@ -181,6 +182,7 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
         "aggregate": speed.aggregate_tokens_per_s if speed else None,
         "pays_back": option.break_even_months,
+        "no_payback": _no_payback(option),
         "purchase": data.in_currency(money, option.purchase_usd),
         "vram": option.vram_total_gb,
         "deploy": address_of(option.deploy_url),
@@ -188,8 +190,20 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "region": option.region,
         "billing": option.billing,
         "stated": option.purchase_source or price.source_url,
-        "why": "; ".join(option.notes) or None,
+        "why": with_controls("; ".join(option.notes)) or None,
     }
+
+
+def _no_payback(option: Option) -> str | None:
+    """Say why a purchase has no month in which it pays back."""
+    if option.kind is not Kind.BUY or option.break_even_months is not None:
+        return None
+    return "no rental to compare" if option.compared_with is None else "never"
+
+
+def left_out(found: Plan) -> list[dict[str, str]]:
+    """Return what is not in the table, and why."""
+    return [{"what": entry.what, "why": with_controls(entry.why)} for entry in found.excluded]
 
 
 def _row_name(option: Option) -> str:

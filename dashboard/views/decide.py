@@ -127,7 +127,7 @@ def _assumed(known: Sequence[what_if.Influence], currency: str, *, key: str) -> 
 def _below_the_verdict(found: Plan) -> None:
     threshold = plan_rows.threshold(found)
     if threshold is not None:
-        st.markdown(parts.plain(threshold))
+        st.markdown(parts.note(threshold))
     prices = plan_rows.prices_of_verdict(found)
     if prices is not None:
         st.caption(parts.note(prices))
@@ -138,7 +138,7 @@ def _below_the_verdict(found: Plan) -> None:
         words = ", ".join(f"{state.FIELDS[name].label}" for name in narrowed)
         st.caption(f"Only a part of the market is considered: {parts.plain(words)} under More assumptions.")
     for warning in found.scenario.warnings:
-        st.warning(parts.plain(warning), icon=":material/warning:")
+        st.warning(parts.note(warning), icon=":material/warning:")
 
 
 def _charts(found: Plan) -> None:
@@ -260,6 +260,7 @@ def _columns(currency: str) -> dict[str, Any]:
         "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
         "aggregate": number("all together* [tok/s]", format="%.0f"),
         "pays_back": number("pays back [months]", format="%.1f"),
+        "no_payback": text("if not, why", width=145),
         "purchase": number(f"to buy [{currency}]", format="accounting"),
         "vram": number("VRAM total [GB]", format="%.0f"),
         "deploy": link("deploy", display_text="open"),
@@ -320,7 +321,7 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
                 },
             )
             for note in each.option.notes:
-                st.caption(parts.plain(note))
+                st.caption(parts.note(note))
 
 
 def _left_out(found: Plan) -> None:
@@ -330,7 +331,7 @@ def _left_out(found: Plan) -> None:
         f"Left out, and why: {tables.plural(len(found.excluded), 'entry').replace('entrys', 'entries')}"
     ):
         parts.table(
-            [entry.to_document() for entry in found.excluded],
+            plan_rows.left_out(found),
             alt="What is not in the table, and why.",
             columns={
                 "what": st.column_config.TextColumn("what", width="medium"),

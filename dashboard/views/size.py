@@ -10,10 +10,12 @@ import streamlit as st
 from dashboard import charts, parts, plan_rows, simulator, size_rows, state, tables, upload
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
+from planner.fitting import remedies
 from planner.launch import launches
 from planner.options import Option
 from planner.sizing import Sizing
 from planner.speeds import SpeedSource
+from planner.units import GIB
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -33,8 +35,10 @@ def show() -> None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
     _figures(sizing, None if own else size_rows.rental_of(frame.scenario))
     parts.draw(charts.memory(sizing), key="memory_chart")
+    _serving(sizing)
     for note in sizing.notes:
-        st.caption(parts.plain(note))
+        st.caption(parts.note(note))
+    _remedies(sizing, has_own_format=own is not None and own.reading.quant is not None)
     if own is None:
         parts.recommended(plan_rows.recommendations(frame.scenario))
     parts.tabs("size_tab", {title: partial(body, sizing) for title, body in TABS.items()})
@@ -71,6 +75,33 @@ def _figures(sizing: Sizing, rental: Option | None) -> None:
     parts.figures(figures)
     if speed is not None:
         parts.estimate_note(f"Decoding is limited by {speed.bound}.")
+
+
+def _serving(sizing: Sizing) -> None:
+    """Say which settings of serving are not at their default."""
+    settings = [f"{state.FIELDS[name].label} {value:g}" for name, value in sizing.workload.serving.items()]
+    if settings:
+        st.caption(f"Serving in detail: {parts.plain('; '.join(settings))}.")
+
+
+def _remedies(sizing: Sizing, *, has_own_format: bool) -> None:
+    """Offer the settings with which it would fit, the least change of service first."""
+    found = [each for each in remedies(sizing) if not (has_own_format and "quant" in each.options)]
+    if not found:
+        return
+    st.markdown("**It would fit with any of these**; a click sets it:")
+    with st.container(horizontal=True, gap="small", key="remedies"):
+        for number, remedy in enumerate(found):
+            settings = "; ".join(
+                f"{state.FIELDS[name].label}: {value}" for name, value in remedy.options.items()
+            )
+            spare = tables.gib(remedy.headroom_bytes / GIB)
+            st.button(
+                f"{parts.plain(settings)} ({spare} GiB to spare)",
+                key=f"remedy_{number}",
+                on_click=st.session_state.update,
+                args=(dict(remedy.options),),
+            )
 
 
 def _fast(value: float, mark: bool) -> str | None:
@@ -171,7 +202,7 @@ def _launch(sizing: Sizing) -> None:
             with st.expander(f"The same as a file for docker compose ({parts.plain(found.engine)})"):
                 st.code(found.compose, language=None)
         for note in found.notes:
-            st.caption(parts.plain(note))
+            st.caption(parts.note(note))
 
 
 def _capacity(sizing: Sizing) -> None:

@@ -230,6 +230,71 @@ def test_the_size_page_says_that_it_does_not_fit(database):
     assert "does not fit on 1x H100 SXM" in test.subheader[0].value
 
 
+def test_what_would_make_it_fit_is_offered_and_a_click_sets_it(database):
+    asked = {"model": "llama-3.3-70b-instruct", "quant": "FP8", "gpu": "H100 SXM", "gpus": "2"}
+    test = opened("size", **asked, context="65536", batch="4")
+    assert "does not fit" in test.subheader[0].value
+    offered = {button.key: unescaped(button.label) for button in test.button if "remedy" in str(button.key)}
+    assert offered
+    said = unescaped(texts(test))
+    assert "--offload" not in said
+    assert '"Weights in system RAM [fraction]"' in said
+    for key, label in offered.items():
+        again = opened("size", **asked, context="65536", batch="4")
+        assert re.fullmatch(r".+: .+ \([\d.]+ GiB to spare\)", label)
+        again.button(key=key).click().run()
+        assert " fits on " in again.subheader[0].value
+        assert again.query_params != test.query_params
+
+
+def test_settings_of_serving_are_in_the_address_said_and_folded(database):
+    asked = {
+        "model": "deepseek-v3.2",
+        "quant": "FP8",
+        "gpu": "H200 SXM",
+        "gpus": "16",
+        "pipeline": "2",
+        "expert_ranks": "8",
+        "attention_data": "8",
+        "draft_tokens": "3",
+        "acceptance": "0.7",
+        "cached_input": "0.5",
+        "memory_fraction": "0.95",
+        "max_sequences": "256",
+    }
+    test = opened("size", **asked)
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    assert test.query_params == {**asked, "v": "1"}
+    (said,) = [caption.value for caption in test.caption if caption.value.startswith("Serving in detail")]
+    for words in ("Pipeline stages 2", "Drafted tokens 3", "Prompt found in the cache [fraction] 0.5"):
+        assert words in unescaped(said)
+    names = {each.key for each in test.expander if each.key} or {each.label for each in test.expander}
+    assert names & {"assumptions", "More assumptions"}
+
+
+def test_options_in_sentences_are_named_by_their_control_and_commands_stay():
+    said = parts.note("more with --offload 0.72 or --limit 0; see `breakeven plan --assumptions`")
+    assert unescaped(said) == (
+        'more with "Weights in system RAM [fraction]" 0.72 or --limit 0; see `breakeven plan --assumptions`'
+    )
+    assert "`breakeven plan --assumptions`" in said
+
+
+def test_a_purchase_without_a_break_even_says_why(database, monkeypatch):
+    rows = options_table(opened("decide", model="qwen3-8b"))
+    bought = rows[rows["option"].str.startswith("buy ")]
+    assert (bought["pays_back"].isna() == bought["no_payback"].notna()).all()
+    assert "never" in set(bought["no_payback"])
+    assert rows[~rows["option"].str.startswith("buy ")]["no_payback"].isna().all()
+
+
+def test_a_purchase_with_nothing_to_rent_says_so(empty_database):
+    rows = options_table(opened("decide", model="qwen3-8b"))
+    bought = rows[rows["option"].str.startswith("buy ")]
+    assert len(bought) > 0
+    assert set(bought["no_payback"]) == {"no rental to compare"}
+
+
 def test_the_capacity_screen_keeps_15_percent_free(database):
     test = opened("size", model="qwen3.5-35b-a3b", gpu="H100 SXM", size_tab="capacity-screen")
     rows = next(table.value for table in test.dataframe if "needed_gb" in table.value.columns)
