@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, tables
+from dashboard.fields import with_controls
 from dashboard.points import Cell
 from dashboard.simulator import Pace
 from dashboard.state import DEFAULT_GPU
@@ -21,6 +22,19 @@ from planner.units import GB
 from planner.workload import KvDtype, Machine, Method, Workload
 
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
+# Devices that most open models are run on; whether one holds a model is told of these first.
+COMMON_GPUS = (
+    "RTX 4090",
+    "RTX 5090",
+    "L40S",
+    "RTX PRO 6000 Blackwell Server",
+    "A100 80GB SXM",
+    "H100 SXM",
+    "H200 SXM",
+    "B200",
+    "Instinct MI300X",
+    "Mac Studio M3 Ultra 512GB",
+)
 
 
 def rental_of(scenario: Scenario) -> Option | None:
@@ -137,6 +151,79 @@ def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) ->
             word = "fits" if COUNTS[place] == 1 else f"{COUNTS[place]} GPUs"
             cells.append(Cell(row=model, column=gpu, word=word, level=min(place, 2), detail=detail))
     return cells
+
+
+def comparable(sizing: Sizing) -> dict[str, Any]:
+    """Return what machines, or models, are compared by."""
+    memory, speed = sizing.memory, sizing.speed
+    document = memory.to_document()
+    return {
+        "total": document["total_gib"],
+        "usable": document["usable_gib"],
+        "decode": speed.decode_tokens_per_s if speed else None,
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "ttft": speed.ttft_ms if speed else None,
+        "bound": str(speed.bound) if speed else None,
+        "max_context": memory.max_context_tokens or None,
+        "max_batch": memory.max_batch or None,
+    }
+
+
+def models_on(scenario: Scenario, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return models on the machine of the question, the fastest first, then those that do not fit."""
+    place, rows = machine(scenario), []
+    for name in names:
+        sized = size(workload(replace(scenario, model=name)), place)
+        fits = "fits" if sized.memory.fits else "does not fit"
+        rows.append({"model": name, "fits": fits, **comparable(sized)})
+    return sorted(rows, key=lambda row: -(row["decode"] or 0.0))
+
+
+def smallest_machines(sizings: Sequence[Sizing], engine: str) -> list[str | None]:
+    """
+    Return for each format of one workload the smallest of the common machines that holds it, None where none.
+
+    Args:
+        sizings: The workload in one format each.
+        engine: As the question names it.
+    """
+    work = sizings[0].workload
+    found = size_grid(
+        [work.model],
+        [find_gpu(name).gpu for name in COMMON_GPUS],
+        [each.workload.quant for each in sizings],
+        COUNTS,
+        work.context_tokens,
+        work.batch,
+        kv_dtype=work.kv_dtype,
+        engine=engine,
+        method=work.method,
+        input_tokens=work.input_tokens,
+        output_tokens=work.output_tokens,
+    )
+    names = []
+    for place in range(len(sizings)):
+        held = [
+            (find_gpu(gpu).gpu.memory_gb_vendor * count, count, gpu)
+            for column, gpu in enumerate(found.gpus)
+            for count, fits in zip(COUNTS, found.fits[0, column, place].tolist(), strict=True)
+            if fits
+        ]
+        names.append(f"{min(held)[1]}x {min(held)[2]}" if held else None)
+    return names
+
+
+def notes_of_formats(sizings: Sequence[Sizing]) -> list[str]:
+    """Return what is to know of each format on a machine, beyond what is to know of all, and of memory."""
+    common = set(sizings[0].notes).intersection(*(each.notes for each in sizings))
+    return [
+        "; ".join(
+            with_controls(note)
+            for note in each.notes
+            if note not in common and not note.startswith(("does not fit", "memory holds"))
+        )
+        for each in sizings
+    ]
 
 
 def cells_as_rows(cells: Sequence[Cell]) -> list[dict[str, str]]:

@@ -1,5 +1,8 @@
 """Compare: models against GPUs in words, and machines against each other for one model."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
 from dashboard import charts, data, parts, plan_rows, points, size_rows, tables
@@ -8,7 +11,7 @@ from planner import matrix
 from planner.gpus import all_gpus
 from planner.models import all_models
 
-# A first look: open models of every size that people ask for, and the devices that most of them run on.
+# A first look: open models of every size that people ask for.
 MODELS = (
     "qwen3-8b",
     "gpt-oss-20b",
@@ -21,18 +24,6 @@ MODELS = (
     "qwen3-coder-480b-a35b",
     "deepseek-v3.2",
     "kimi-k2-instruct",
-)
-GPUS = (
-    "RTX 4090",
-    "RTX 5090",
-    "L40S",
-    "RTX PRO 6000 Blackwell Server",
-    "A100 80GB SXM",
-    "H100 SXM",
-    "H200 SXM",
-    "B200",
-    "Instinct MI300X",
-    "Mac Studio M3 Ultra 512GB",
 )
 
 
@@ -52,7 +43,7 @@ def show() -> None:
         first = "a first selection; choose your own"
         models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
         gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
-    cells = size_rows.fit_cells(scenario, models or MODELS, gpus or GPUS)
+    cells = size_rows.fit_cells(scenario, models or MODELS, gpus or size_rows.COMMON_GPUS)
     parts.grid(cells, corner="model", alt=_said(cells), key="fit_grid")
     with st.expander("How fast each is for one user"):
         parts.table(
@@ -61,6 +52,7 @@ def show() -> None:
         parts.estimate_note()
     _price_and_speed()
     _machines()
+    _models(models or MODELS)
 
 
 def _price_and_speed() -> None:
@@ -87,6 +79,22 @@ def _said(cells: list[points.Cell]) -> str:
     return f"How many GPUs hold each model. {said}; and so on, see the table."
 
 
+def _models(names: Sequence[str]) -> None:
+    """Show models against each other on the machine of the question."""
+    scenario = parts.frame().scenario
+    place = size_rows.machine(scenario)
+    where = f"{place.gpu_count}x {place.gpu.name}"
+    st.subheader(f"Models on {parts.plain(where)}", anchor=False)
+    st.caption("The models chosen above; GPU and number are those of the question.")
+    parts.table(
+        size_rows.models_on(scenario, names),
+        alt=f"Models on {where}, fastest first.",
+        columns={"model": st.column_config.TextColumn("model", pinned=True), "fits": "here", **_columns()},
+        key="models_on",
+    )
+    parts.estimate_note(f"In {scenario.quant}; an empty speed: it does not fit.")
+
+
 def _machines() -> None:
     scenario = parts.frame().scenario
     st.subheader(f"Machines for {parts.plain(scenario.model)}", anchor=False)
@@ -98,39 +106,28 @@ def _machines() -> None:
             f"No device holds it with {tables.plural(count, 'GPU')}. Set GPUs per replica to a higher number."
         )
         return
-    rows = [
-        {
-            "machine": machine_name(each),
-            "total": each.memory.to_document()["total_gib"],
-            "usable": each.memory.to_document()["usable_gib"],
-            "decode": each.speed.decode_tokens_per_s,
-            "aggregate": each.speed.aggregate_tokens_per_s,
-            "ttft": each.speed.ttft_ms,
-            "bound": str(each.speed.bound),
-            "max_context": each.memory.max_context_tokens,
-            "max_batch": each.memory.max_batch,
-        }
-        for each in sized
-        if each.speed is not None
-    ]
-    number = st.column_config.NumberColumn
+    rows = [{"machine": machine_name(each), **size_rows.comparable(each)} for each in sized]
     parts.table(
         sorted(rows, key=lambda row: -float(str(row["decode"]))),
         alt=f"Machines that hold {scenario.model}, fastest first.",
-        columns={
-            "machine": st.column_config.TextColumn("machine", pinned=True),
-            "total": number("needed [GiB]", format="%.1f"),
-            "usable": number("usable [GiB]", format="%.1f"),
-            "decode": number("decode* [tok/s]", format="%.1f"),
-            "aggregate": number("all sequences* [tok/s]", format="%.0f"),
-            "ttft": number("first token* [ms]", format="%.0f"),
-            "bound": "limited by",
-            "max_context": number("longest context [tokens]", format="localized"),
-            "max_batch": number("most sequences", format="localized"),
-        },
+        columns={"machine": st.column_config.TextColumn("machine", pinned=True), **_columns()},
         key="machines",
     )
     parts.estimate_note(f"{tables.plural(count, 'GPU')} each; devices that do not hold it are left out.")
+
+
+def _columns() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "total": number("needed [GiB]", format="%.1f"),
+        "usable": number("usable [GiB]", format="%.1f"),
+        "decode": number("decode* [tok/s]", format="%.1f"),
+        "aggregate": number("all sequences* [tok/s]", format="%.0f"),
+        "ttft": number("first token* [ms]", format="%.0f"),
+        "bound": "limited by",
+        "max_context": number("longest context [tokens]", format="localized"),
+        "max_batch": number("most sequences", format="localized"),
+    }
 
 
 show()

@@ -12,8 +12,10 @@ from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.fitting import remedies
 from planner.launch import launches
+from planner.models import all_models
 from planner.options import Option
 from planner.sizing import Sizing
+from planner.sizing_figures import sizing_figures
 from planner.speeds import SpeedSource
 from planner.units import GIB
 
@@ -143,14 +145,21 @@ def _columns() -> dict[str, object]:
         "aggregate": number("all sequences* [tok/s]", format="%.0f"),
         "ttft": number("first token* [ms]", format="%.0f"),
         "basis": "weights from",
+        "smallest": st.column_config.TextColumn("smallest common machine", width="medium"),
+        "engine": "runs in",
+        "known": st.column_config.TextColumn("to know", width="large"),
     }
 
 
 def _formats(sizing: Sizing) -> None:
     sized = matrix.over_quants(sizing.workload, sizing.machine)
+    engine = parts.frame().scenario.engine
+    smallest, known = size_rows.smallest_machines(sized, engine), size_rows.notes_of_formats(sized)
     rows = [
-        {"format": each.workload.quant.name, "bits": each.workload.quant.bits_per_weight} | _row(each)
-        for each in sized
+        {"format": each.workload.quant.name, "bits": each.workload.quant.bits_per_weight}
+        | _row(each)
+        | {"smallest": holds, "engine": str(each.workload.engine), "known": note or None}
+        for each, holds, note in zip(sized, smallest, known, strict=True)
     ]
     where = machine_name(sizing)
     parts.table(
@@ -275,6 +284,27 @@ def _pair(first: int | None, second: int | None) -> str | None:
     return None if first is None or second is None else f"{first:,} / {second:,}"
 
 
+def _formulas(sizing: Sizing) -> None:
+    """Show every figure with its formula and the numbers of this configuration put in."""
+    rental = None
+    if sizing.workload.model.id in all_models():
+        rental = size_rows.rental_of(parts.frame().scenario)
+    usd_per_hour = None if rental is None or rental.usd_per_hour is None else float(rental.usd_per_hour)
+    parts.table(
+        [figure.to_document() for figure in sizing_figures(sizing, usd_per_hour)],
+        alt="Formula, numbers and source of every figure of this configuration.",
+        columns={
+            "name": st.column_config.TextColumn("figure", pinned=True, width=180),
+            "value": st.column_config.NumberColumn("value", format="%.6g"),
+            "formula": st.column_config.TextColumn("formula", width=330),
+            "numbers": st.column_config.TextColumn("numbers put in", width="large"),
+            "is_estimate": "estimated",
+        },
+        key="formulas",
+    )
+    st.caption("The page Method derives each of them, with worked examples.")
+
+
 def _simulator(sizing: Sizing) -> None:
     if sizing.speed is None:
         st.info("It does not fit on this machine, so there is no speed to show.")
@@ -318,6 +348,7 @@ TABS = {
     "Context": _contexts,
     "Fine-tuning": _finetuning,
     "Launch": _launch,
+    "Formulas": _formulas,
     "Capacity screen": _capacity,
     "Model record": _record,
     "How it feels": _simulator,

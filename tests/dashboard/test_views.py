@@ -37,8 +37,8 @@ __all__ = ["fresh_server"]  # used by every test here
 
 TABS = [
     *(("market", {"market_tab": tab}) for tab in ("price-history", "providers", "held-back")),
-    *(("size", {"size_tab": tab}) for tab in ("context", "fine-tuning", "launch", "capacity-screen")),
-    *(("size", {"size_tab": tab}) for tab in ("model-record", "how-it-feels")),
+    *(("size", {"size_tab": tab}) for tab in ("context", "fine-tuning", "launch", "formulas")),
+    *(("size", {"size_tab": tab}) for tab in ("capacity-screen", "model-record", "how-it-feels")),
 ]
 
 
@@ -368,6 +368,34 @@ def test_the_grid_answers_in_words(database):
     test = opened("compare", show_models="qwen3-coder-480b-a35b", show_gpus="H200 SXM")
     rows = test.dataframe[0].value
     assert list(rows["H200 SXM"]) == ["2 GPUs"]
+
+
+def test_models_are_compared_on_the_machine_of_the_question(database):
+    test = opened("compare", show_models=["qwen3-8b", "qwen3-coder-480b-a35b"], gpu="RTX 4090")
+    rows = next(table.value for table in test.dataframe if "fits" in table.value.columns)
+    assert list(rows["model"]) == ["qwen3-8b", "qwen3-coder-480b-a35b"]
+    assert list(rows["fits"]) == ["fits", "does not fit"]
+    assert rows["decode"].notna().tolist() == [True, False]
+    assert "Models on 1x RTX 4090" in [subheader.value for subheader in test.subheader]
+
+
+def test_every_format_says_which_machine_holds_it_what_runs_it_and_what_to_know(database):
+    test = opened("size", model="llama-3.3-70b-instruct", gpu="A100 80GB SXM", gpus="2")
+    rows = next(table.value for table in test.dataframe if "format" in table.value.columns)
+    rows = rows.set_index("format")
+    assert rows.loc["Q4_K_M", "smallest"] == "1x L40S"  # 48 GB hold 40 GiB and the cache
+    assert rows.loc["BF16", "smallest"] == "1x B200"  # 131 GiB
+    assert (rows.loc["Q4_K_M", "engine"], rows.loc["FP8", "engine"]) == ("llama.cpp", "vllm")
+    assert "A100" in rows.loc["FP8", "known"]  # it has no units for that format
+    assert not rows["known"].dropna().str.contains("--").any()
+
+
+def test_formulas_stand_with_the_numbers_of_this_configuration(database):
+    test = opened("size", model="qwen3-8b", gpu="RTX 4090", size_tab="formulas")
+    rows = next(table.value for table in test.dataframe if "numbers" in table.value.columns)
+    assert {"weights", "attention cache", "usable", "decode, one sequence"} <= set(rows["name"])
+    assert rows["name"].iloc[-1] == "a million output tokens at full use"
+    assert rows["source"].str.startswith("docs/methodology.md").all()
 
 
 def test_the_method_page_lists_every_assumption_with_its_source(database):
