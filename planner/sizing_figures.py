@@ -7,7 +7,7 @@ import numpy as np
 
 from planner.constants import constants
 from planner.estimate import Question
-from planner.explain import Figure
+from planner.figure import Figure
 from planner.memory import CacheLayout, cache_layout, replicas_of_cache, visible_bytes
 from planner.question import question_of, weights_of
 from planner.shape import shape_of
