@@ -31,9 +31,11 @@ from pricing.memory import KnownPrice, Origin, ProviderResult, RunStatus, rememb
 from pricing.normalise import normalise  # noqa: E402
 from pricing.offer import Offer, Problem, RawOffer, Verdict  # noqa: E402
 from pricing.provider import Page, Provider, ProviderClass  # noqa: E402
+from pricing.recall import Memory  # noqa: E402
 from pricing.registry import kinds, providers  # noqa: E402
 from pricing.snapshot import snapshot_offers, superseded_at  # noqa: E402
 from pricing.store import Store  # noqa: E402
+from pricing.verify import is_plausible  # noqa: E402
 from tests.conftest import shared_folder  # noqa: E402
 
 NOW = datetime(2026, 11, 30, 3, 7, tzinfo=UTC)
@@ -68,6 +70,11 @@ def each(change: Callable[[Offer], Offer | None]) -> Fault:
 def times(factor: Decimal | int | str) -> Fault:
     """Return the fault that multiplies prices."""
     return each(lambda row: priced(row, row.usd_per_hour * Decimal(factor)))
+
+
+def whole(factor: Decimal) -> Fault:
+    """Return the fault that multiplies all prices of a page."""
+    return lambda rows, _: {n: priced(row, row.usd_per_hour * factor) for n, row in enumerate(rows)}
 
 
 def priced(row: Offer, usd: Decimal) -> Offer:
@@ -136,6 +143,17 @@ MOVING: Mapping[str, Callable[[Offer], Decimal]] = {
     "a third": lambda row: row.usd_per_hour / 3,
     "euros as dollars": lambda row: row.usd_per_hour / EUR,
 }
+# What makes all prices of a page wrong at once.
+WHOLE: Mapping[str, Fault] = {
+    f"whole list, {what}": whole(factor)
+    for what, factor in {
+        "euros as dollars": 1 / EUR,
+        "pounds as dollars": 1 / GBP,
+        "with 19 % tax": Decimal("1.19"),
+        "half": Decimal("0.5"),
+    }.items()
+}
+BESIDE = "rows beside them"
 FAULTS: Mapping[str, Fault] = {
     "cents as dollars": times(100),
     "dollars as cents": times("0.01"),
@@ -168,6 +186,7 @@ FAULTS: Mapping[str, Fault] = {
     "a third": times(1 / Decimal(3)),
     "four times": times(4),
     "a quarter": times("0.25"),
+    **WHOLE,
 }
 
 
@@ -208,31 +227,33 @@ class Trial:
 
 
 def injected(
-    groups: Mapping[str, Rows], known: Mapping[str, Sequence[KnownPrice]], market: Market
+    groups: Mapping[str, Rows],
+    known: Mapping[str, Sequence[KnownPrice]],
+    market: Market,
+    table_of: Callable[[Offer], str],
 ) -> dict[str, object]:
-    """Put every fault into every provider's rows and count how they ended."""
-    figures: dict[str, object] = {}
-    counts: Counter[tuple[str, str]] = Counter()
+    """Put every fault into every provider's rows and count how they ended, in the table of each row."""
+    counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
     for kind, fault in FAULTS.items():
+        is_whole = fault is shifted or kind in WHOLE
         for provider, rows in groups.items():
             if len(rows) < 2:
                 continue
             trial = Trial(known[provider], market, rows)
+            tables = [table_of(row) for row in rows]
             choice = random.Random(f"{kind} {provider}")
-            for _ in range(1 if fault is shifted or len(rows) > LONG_PAGE else ROUNDS):
+            for _ in range(1 if is_whole or len(rows) > LONG_PAGE else ROUNDS):
                 wrong = fault(rows, choice)
-                bad = [place for place, row in wrong.items() if is_wrong(row, rows[place])]
                 for when, found in enumerate(trial.after_two_runs(wrong), start=1):
-                    counts[f"{kind} {when}", "rows"] += len(bad)
-                    counts[f"{kind} {when}", "verified"] += sum(is_verified(found[n]) for n in bad)
-                    if fault is not shifted:
-                        rest = [row for place, row in enumerate(found) if place not in wrong]
-                        counts[f"clean {when}", "rows"] += len(rest)
-                        counts[f"clean {when}", "verified"] += sum(is_verified(row) for row in rest)
-        figures[kind] = ended(counts, kind)
-        print(kind, figures[kind], file=sys.stderr)
-    figures["rows beside them"] = ended(counts, "clean")
-    return figures
+                    for place, row in enumerate(found):
+                        name = kind if place in wrong else "" if is_whole else BESIDE
+                        if name and (name is BESIDE or is_wrong(wrong[place], rows[place])):
+                            counts[tables[place]][f"{name} {when}", "rows"] += 1
+                            counts[tables[place]][f"{name} {when}", "verified"] += is_verified(row)
+        print(kind, *(ended(counted, kind) for counted in counts.values()), file=sys.stderr)
+    return {
+        name: {kind: ended(counted, kind) for kind in (*FAULTS, BESIDE)} for name, counted in counts.items()
+    }
 
 
 def is_verified(row: Offer | None) -> bool:
@@ -246,9 +267,8 @@ def with_history(known: Sequence[KnownPrice], groups: Mapping[str, Rows]) -> dic
         for provider, rows in groups.items()
     }
     bundled_ones = of_providers(known)
-    return injected(
-        groups, {name: [*bundled_ones[name], *own[name]] for name in groups}, Market(known, kinds())
-    )
+    memory = {name: [*bundled_ones[name], *own[name]] for name in groups}
+    return injected(groups, memory, Market(known, kinds()), lambda _: "fault, in rows with a history")
 
 
 def without_history(known: Sequence[KnownPrice]) -> dict[str, object]:
@@ -260,7 +280,49 @@ def without_history(known: Sequence[KnownPrice]) -> dict[str, object]:
             continue
         rows = judge(recorded(provider), bundled_ones[provider.name], market, RATES)
         groups[provider.name] = [row for row in rows if row.gpu is not None and row.is_rankable]
-    return injected(groups, bundled_ones, market)
+    remembers = {
+        name: Memory(
+            bundled_ones[name], name, before=NOW, is_plausible=lambda one: is_plausible(one, market, kinds())
+        )
+        for name in groups
+    }
+
+    def table_of(row: Offer) -> str:
+        is_remembered = remembers[row.provider].nearest(row) is not None
+        what = "a bundled price of the provider for the GPU" if is_remembered else "nothing to compare with"
+        return f"fault, first refresh, {what}"
+
+    return injected(groups, bundled_ones, market, table_of)
+
+
+def other_currency() -> dict[str, object]:
+    """Let the recorded answers that name a currency name the euro, and count what is still taken for USD."""
+    named = rows = taken = 0
+    for provider in providers().values():
+        pages = recorded_pages(provider)
+        changed = {key: replace(page, body=in_euros(page.body)) for key, page in pages.items()}
+        if provider.kind is ProviderClass.WITNESS or changed == pages:
+            continue
+        named += 1
+        rows += len(read(provider, pages, seen_at=NOW, fx=RATES).offers)
+        try:
+            found = read(provider, changed, seen_at=NOW, fx=RATES).offers
+        except PricingError:
+            continue
+        before = {one.id: one.usd_per_hour for one in read(provider, pages, seen_at=NOW, fx=RATES).offers}
+        taken += sum(one.currency == "USD" and one.usd_per_hour == before.get(one.id) for one in found)
+    return {
+        "providers whose answers name a currency": named,
+        "rows": rows,
+        "taken for dollars percent": percent(taken, rows),
+    }
+
+
+def in_euros(body: bytes) -> bytes:
+    """Return an answer with the euro in the place of the dollar wherever it names it."""
+    for dollar, euro in ((b"USD", b"EUR"), (b'"usd"', b'"eur"'), (b"$", "\u20ac".encode())):
+        body = body.replace(dollar, euro)
+    return body
 
 
 def of_providers(known: Sequence[KnownPrice]) -> Mapping[str, list[KnownPrice]]:
@@ -274,13 +336,17 @@ def of_providers(known: Sequence[KnownPrice]) -> Mapping[str, list[KnownPrice]]:
 
 def recorded(provider: Provider) -> list[Offer]:
     """Return the offers of a provider's recorded answers."""
+    return read(provider, recorded_pages(provider), seen_at=NOW, fx=RATES).offers
+
+
+def recorded_pages(provider: Provider) -> dict[str, Page]:
+    """Return a provider's recorded answers."""
     folder = RECORDINGS / provider.name
     pages = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["pages"]
-    read_pages = {
+    return {
         key: Page(key=key, url=page["url"], body=(folder / page["file"]).read_bytes())
         for key, page in pages.items()
     }
-    return read(provider, read_pages, seen_at=NOW, fx=RATES).offers
 
 
 def rows_missing(groups: Mapping[str, Rows]) -> dict[str, object]:
@@ -326,8 +392,8 @@ def main() -> int:
     known, groups = bundled()
     moving = faulty(folder, MOVING)
     figures: dict[str, object] = {
-        "fault, in rows with a history": with_history(known, groups),
-        "fault, in rows of a first refresh": without_history(known),
+        **with_history(known, groups),
+        **without_history(known),
         "page of 60 days ago": reserved_again(folder),
         "fault, in list prices as they move": moving["list prices"],
         "fault, in asks as they move": moving["asks"],
@@ -335,6 +401,7 @@ def main() -> int:
         "real move": real_moves(folder),
         "half of the rows missing": rows_missing(groups),
         "login page": login_pages(),
+        "page in euros": other_currency(),
         "unit switch": switched(folder),
     }
     print(json.dumps(figures, indent=1))

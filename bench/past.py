@@ -16,7 +16,8 @@ from shelf import Shelf
 
 from planner.currencies import all_currencies
 from planner.rates import Tier
-from pricing.collect import judge
+from pricing.collect import content_digest, judge
+from pricing.limits import OLD_PAGE_AFTER
 from pricing.market import Market
 from pricing.memory import Origin, remembered
 from pricing.naming import identify
@@ -44,6 +45,8 @@ BOOK_OF = 8
 # Faults are put into one run of so many.
 FAULTY_ONE_IN = 4
 SAME = Decimal("0.02")
+# Whether the page of then was read when it was new.
+MET, NEVER_MET = "met by a run of then", "met by no run"
 
 
 class Run(NamedTuple):
@@ -136,16 +139,28 @@ class World:
 
     def __init__(self) -> None:
         self.shelves: dict[tuple[str, str], Shelf] = defaultdict(Shelf)
+        self.contents: dict[tuple[str, str], list[tuple[datetime, str]]] = defaultdict(list)
 
     def market(self) -> Market:
         return Market([one for shelf in self.shelves.values() for one in shelf.known()], kinds())
 
     def judged(self, run: Run, offers: Sequence[Offer]) -> list[Offer]:
         known = self.shelves[run.source, run.provider].known()
-        return list(judge(offers, known, self.market(), all_currencies()))
+        return list(judge(offers, known, self.market(), all_currencies(), self.old_page(run, offers)))
+
+    def old_page(self, run: Run, offers: Sequence[Offer]) -> str | None:
+        """Return what is said of an answer whose prices are all those of one that was replaced long ago."""
+        digest, is_replaced = content_digest(offers), False
+        for day, met in reversed(self.contents[run.source, run.provider]):
+            if met == digest and is_replaced:
+                is_old = offers[0].seen_at - day >= OLD_PAGE_AFTER
+                return f"all prices are those of {day:%Y-%m-%d}" if is_old else None
+            is_replaced |= met != digest
+        return None
 
     def take(self, run: Run, judged: Sequence[Offer]) -> None:
         self.shelves[run.source, run.provider].record(judged)
+        self.contents[run.source, run.provider].append((run.day, content_digest(judged)))
 
 
 def replayed(folder: Path, told: list[tuple[Run, Offer]] | None = None) -> dict[str, object]:
@@ -293,8 +308,8 @@ def reserved_again(folder: Path, age: timedelta = timedelta(days=60)) -> dict[st
     """
     Replay, and at every run serve the provider's page of 60 days before again, twice.
 
-    Once as a page whose bytes are known from then, once as one that no run has met. Counted are rows whose
-    price of now was verified, and which the old page states otherwise.
+    Once as a page that a run has met, whose prices are known as a whole from then, once as one that none has
+    met. Counted are rows whose price of now was verified, and which the old page states otherwise.
     """
     world = World()
     every = runs(folder)
@@ -307,7 +322,8 @@ def reserved_again(folder: Path, age: timedelta = timedelta(days=60)) -> dict[st
             newest = world.shelves[run.source, run.provider].sound(every[own[-1]])
             what = "asks" if run.provider == MARKETPLACE else "list prices"
             market = world.market()
-            for name, old_page in (("known bytes", "page prices is that of then"), ("unknown bytes", None)):
+            met = world.old_page(run, [_at(one, run.day) for one in every[earlier[-1]]])
+            for name, old_page in ((MET, met), (NEVER_MET, None)):
                 shelf = world.shelves[run.source, run.provider].copy()
                 for when in (1, 2):
                     again = [_at(one, run.day + timedelta(days=when - 1)) for one in every[earlier[-1]]]
@@ -324,10 +340,10 @@ def reserved_again(folder: Path, age: timedelta = timedelta(days=60)) -> dict[st
     return {
         what: ended(counts, what)
         for what in (
-            "list prices, known bytes",
-            "list prices, unknown bytes",
-            "asks, known bytes",
-            "asks, unknown bytes",
+            f"list prices, {MET}",
+            f"list prices, {NEVER_MET}",
+            f"asks, {MET}",
+            f"asks, {NEVER_MET}",
         )
     }
 

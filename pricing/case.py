@@ -16,7 +16,9 @@ from pricing.limits import (
     POSTED_LISTS,
     SEEN_SHARE_ASK,
     SIZES_SAME,
+    WITNESS_AGE,
     WITNESS_SHARE,
+    WITNESS_SHARE_NEW,
 )
 from pricing.market import Level, Market, usd_per_whole_gpu
 from pricing.memory import KnownPrice
@@ -71,6 +73,10 @@ class Case:
         """Whether the price is one that hosts ask, not one of a posted list."""
         return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
 
+    def is_restless(self, offer: Offer) -> bool:
+        """Whether the price is one that moves from day to day: an ask, or on the spot market."""
+        return self.is_ask(offer) or offer.tier is Tier.SPOT
+
     def jump_limit(self, offer: Offer) -> float:
         """Return the largest factor by which a price of this kind moves unnoticed."""
         return JUMP_ASK if self.is_ask(offer) else JUMP_LIST
@@ -112,12 +118,25 @@ class Case:
         place = region_key(offer.provider, offer.region)
         agreeing = set()
         for told in self.witnesses.get(told_key(offer), []):
-            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE)
+            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE_NEW if ratio is None else WITNESS_SHARE)
             if not is_same_place(place, region_key(told.provider, told.region)):
                 continue
             if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
                 agreeing.add(told.witness)
         return len(agreeing)
+
+    def contradicting(self, offer: Offer) -> KnownPrice | None:
+        """Return a catalogue's fresh word on this offer where none of them is near it."""
+        place = region_key(offer.provider, offer.region)
+        fresh = [
+            told
+            for told in self.witnesses.get(told_key(offer), [])
+            if is_same_place(place, region_key(told.provider, told.region))
+            and abs(told.last_seen_at - offer.seen_at) <= WITNESS_AGE
+        ]
+        if any(is_same(offer.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in fresh):
+            return None
+        return max(fresh, key=lambda told: told.last_seen_at, default=None)
 
     def agrees_with_a_size(self, offer: Offer) -> bool:
         """Whether another size of the same machine costs about the same per GPU in this answer."""

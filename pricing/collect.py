@@ -1,5 +1,6 @@
 """A run: several providers side by side, each stored as a whole, none in the way of another."""
 
+import hashlib
 import logging
 import time
 from collections import Counter
@@ -42,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 # A page that never changes may be one that nobody updates; list prices stay for weeks. Source: own choice.
 STALE_AFTER = timedelta(days=30)
+# The name under which the prices of an answer as a whole are remembered beside the pages they stood on.
+CONTENT = "(all prices)"
 # Currencies whose prices are met unlabelled. Source: docs/providers.md, "Scaleway", "OVHcloud".
 _CONFUSED = ("EUR", "GBP")
 
@@ -199,6 +202,7 @@ def _settle(
     result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
+        result = _with_digest(result)
         offers = judge(result.offers, known, market, fx, _old_page(result, store))
         problems = (*result.problems, *_stale_pages(result, store))
         result = replace(result, offers=offers, problems=problems)
@@ -256,18 +260,34 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
     """Yield a problem for each page that has not changed by a byte for a long time."""
     if result.status is not RunStatus.OK:
         return
-    for page, since in store.unchanged_since(result.provider, result.page_digests).items():
+    pages = {page: digest for page, digest in result.page_digests.items() if page != CONTENT}
+    for page, since in store.unchanged_since(result.provider, pages).items():
         age = result.started_at - since
         if age >= STALE_AFTER:
             text = f"not a byte has changed since {since:%Y-%m-%d} ({age.days} days): is it still updated?"
             yield Problem(what=f"page {page}", why=text)
 
 
+def _with_digest(result: ProviderResult) -> ProviderResult:
+    """Add what identifies all prices of an answer together, whatever else its pages say."""
+    if not result.offers:
+        return result
+    return replace(result, page_digests={**result.page_digests, CONTENT: content_digest(result.offers)})
+
+
+def content_digest(offers: Iterable[Offer]) -> str:
+    """Return the SHA-256 of what is offered at what price, as the source states it and in any order."""
+    lines = sorted(f"{offer.id} {offer.price_original.normalize()} {offer.currency}" for offer in offers)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
 def _old_page(result: ProviderResult, store: Shelf) -> str | None:
-    """Return what to say of a page that is byte for byte one which was replaced long ago."""
-    for page, seen_at in store.replaced_pages(result.provider, result.page_digests).items():
+    """Return what to say of a page that is byte or price for price one which was replaced long ago."""
+    found = store.replaced_pages(result.provider, result.page_digests)
+    for page, seen_at in sorted(found.items(), key=lambda item: (item[0] == CONTENT, item)):
         if result.started_at - seen_at >= OLD_PAGE_AFTER:
-            return f"page {page} is byte for byte that of {seen_at:%Y-%m-%d}, replaced since: an old page?"
+            what = "all prices are those" if page == CONTENT else f"page {page} is byte for byte that"
+            return f"{what} of {seen_at:%Y-%m-%d}, replaced since: an old page?"
     return None
 
 

@@ -55,6 +55,9 @@ OUTDATED_AFTER, OUTDATED_SHARE = timedelta(days=30), 0.8
 # A witness that is older than the source confirms it within this, if it is not nearer to the price before; it
 # never overrules. Source: own choice.
 WITNESS_SHARE = 0.15
+# Of an offer without a price of its own before it, which tells an exchange rate from a price. Source: own
+# choice; a euro was 1.12 dollars.
+WITNESS_SHARE_NEW = 0.05
 # One that was seen so long before or after says nothing of a price. Source: own choice.
 WITNESS_AGE = timedelta(days=90)
 # So often and so long a price must have been seen where one repetition proves nothing. Source: own choice;
@@ -63,6 +66,9 @@ LONG_RUNS, LONG_SPAN = 3, timedelta(days=3)
 # Between two runs an ask has moved: half of the daily moves are smaller. Source: docs/verification.md,
 # "jump".
 SEEN_SHARE_ASK = 0.2
+# So near to a bundled price is that price, of an ask or on the spot market: an exchange rate is further.
+# Source: own choice; a euro was 1.12 dollars.
+COLLECTED_SHARE_ASK = 0.1
 # Earlier prices within this tell which offers took over the price of another. Source: own choice.
 LATELY = timedelta(days=14)
 # A list of which so much moves at once is held for a night: 6 of 1,286 runs did. Source:

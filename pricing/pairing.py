@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from pricing.limits import FX_SHARE, LATELY, MASS_ROWS, MASS_SHARE, RETURNED_SHARE
+from pricing.limits import FX_SHARE, LATELY, MASS_ROWS, MASS_SHARE, OLD_PAGE_AFTER, RETURNED_SHARE
 from pricing.offer import Offer
 from pricing.recall import Memory, is_same
 from pricing.regions import region_key
@@ -82,11 +82,16 @@ class Together:
         return frozenset(found)
 
     def returned(self) -> frozenset[int]:
-        """Return the id() of offers that went back to an earlier price, where half of all changes did."""
-        own = [change for change in self.changes if change.is_own]
-        back = [change for change in own if self._memory.had_before(change.offer)]
-        is_pattern = len(back) >= 2 and len(back) >= RETURNED_SHARE * len(own)
-        return frozenset(id(change.offer) for change in back) if is_pattern else frozenset()
+        """
+        Return the id() of offers that went back to an earlier price: all where half of all changes did, else
+        those whose earlier price was last seen long ago.
+        """
+        own = [change.offer for change in self.changes if change.is_own]
+        back = {id(offer): seen_at for offer in own if (seen_at := self._memory.had_before(offer))}
+        if len(back) >= 2 and len(back) >= RETURNED_SHARE * len(own):
+            return frozenset(back)
+        old = [offer for offer in own if id(offer) in back]
+        return frozenset(id(one) for one in old if one.seen_at - back[id(one)] >= OLD_PAGE_AFTER)
 
     def moved_at_once(self) -> tuple[int, int] | None:
         """Return how many prices moved and of how many, where that is most of a list; else None."""

@@ -9,10 +9,11 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from planner.rates import RESERVED_TIERS
+from pricing.limits import LATELY, LONG_SPAN
 from pricing.market import WINDOW, usd_per_whole_gpu
 from pricing.memory import KnownPrice, Origin
 from pricing.offer import Offer, Verdict
-from pricing.regions import region_key
+from pricing.regions import is_same_place, region_key
 
 # A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
 INDEPENDENT_AFTER = timedelta(hours=1)
@@ -34,6 +35,7 @@ class Recollection:
     usd_per_gpu_hour: float
     usd_per_hour: float  # of an instance of this size
     seen_at: datetime
+    is_collected: bool  # bundled: own runs have not known anything there for days
 
 
 class Sightings(NamedTuple):
@@ -73,9 +75,10 @@ class Memory:
         self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
-        self._earlier: dict[Key, set[Decimal]] = defaultdict(set)
+        self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
         self._accepted: dict[Key, KnownPrice] = {}
         self._middles: dict[Key, tuple[float, datetime]] = {}
+        self._before = before
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
                 continue
@@ -93,7 +96,10 @@ class Memory:
     def _remember(self, price: KnownPrice) -> None:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
-        self._earlier[own].add(price.usd_per_hour)
+        of_own = self._earlier[own]
+        of_own[price.usd_per_hour] = max(
+            price.last_seen_at, of_own.get(price.usd_per_hour, price.last_seen_at)
+        )
         is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
         if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
             self._accepted[own] = price
@@ -125,6 +131,44 @@ class Memory:
             usd_per_gpu_hour=middle,
             usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
             seen_at=seen_at,
+            is_collected=self._is_collected(number, self._verified[key].values()),
+        )
+
+    def shows(self, offer: Offer, known: Recollection) -> bool:
+        """Whether a late price of that level is this one, per GPU, or a later one of these GPUs there."""
+        of_level, of_gpus = (
+            self._verified.get((number, *_device(offer), *_LEVELS[number - 1][1](offer)), {}).values()
+            for number in (known.level, 3)
+        )
+        late = [one for one in of_level if one.last_seen_at >= known.seen_at - LATELY]
+        late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and _is_beside(one, offer)]
+        return any(is_same(usd_per_whole_gpu(offer), usd_per_whole_gpu(price)) for price in late)
+
+    def _is_collected(self, number: int, prices: Collection[KnownPrice]) -> bool:
+        """Whether a level holds bundled prices and, of other offers, own ones of the last days at most."""
+        since = self._before - (LONG_SPAN if number > 1 else timedelta(0))
+        own = [price.first_seen_at for price in prices if price.origin != Origin.SNAPSHOT]
+        return len(own) < len(prices) and all(first_seen_at > since for first_seen_at in own)
+
+    def waited(self, offer: Offer) -> Recollection | None:
+        """Return the last other price of this very offer that waits, where none was ever verified."""
+        if self.nearest(offer) is not None:
+            return None
+        others = [
+            price
+            for price in self._waiting.get(_series(offer), [])
+            if not is_same(price.usd_per_hour, offer.usd_per_hour) and price.last_seen_at < offer.seen_at
+        ]
+        if not others:
+            return None
+        last = max(others, key=lambda price: price.last_seen_at)
+        return Recollection(
+            level=1,
+            what="the price that waited before",
+            usd_per_gpu_hour=usd_per_whole_gpu(last),
+            usd_per_hour=float(last.usd_per_hour),
+            seen_at=last.last_seen_at,
+            is_collected=False,
         )
 
     def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
@@ -140,15 +184,16 @@ class Memory:
         since = min((price.first_seen_at for price in found), default=offer.seen_at)
         return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
 
-    def had_before(self, offer: Offer) -> bool:
-        """Whether this very offer was seen at exactly this price before its last verified one."""
-        if offer.usd_per_hour in self._earlier.get(_series(offer), ()):
-            return True
+    def had_before(self, offer: Offer) -> datetime | None:
+        """Return when this very offer was last seen at exactly this price before its last verified one."""
+        seen_at = self._earlier.get(_series(offer), {}).get(offer.usd_per_hour)
         newest = self._last_verified(offer)
-        return newest is not None and any(
-            price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
+        waited = [
+            price.last_seen_at
             for price in self._waiting.get(_series(offer), [])
-        )
+            if newest is not None and price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
+        ]
+        return max([*waited, *([] if seen_at is None else [seen_at])], default=None)
 
     def _last_verified(self, offer: Offer) -> datetime | None:
         own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
@@ -183,6 +228,10 @@ def _device(one: Offer | KnownPrice) -> Key:
 
 def _place(one: Offer | KnownPrice) -> str:
     return region_key(one.provider, one.region)
+
+
+def _is_beside(one: KnownPrice, offer: Offer) -> bool:
+    return is_same_place(_place(one), _place(offer))
 
 
 def _term(one: Offer | KnownPrice) -> str:

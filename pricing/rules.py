@@ -17,6 +17,7 @@ from pricing.limits import (
     BOOK_ASKS,
     BOOK_HIGH,
     BOOK_LOW,
+    COLLECTED_SHARE_ASK,
     COMMUNITY_LOW,
     FX_SHARE,
     HARD_HIGH,
@@ -35,7 +36,7 @@ from pricing.market import Level, Market, dollars, tier_group, usd_per_whole_gpu
 from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
-from pricing.recall import Recollection, is_same
+from pricing.recall import SAME_SHARE, Recollection, is_same
 
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
 # instance is a factor of 2 at least. Discounts reach 7 % (Lambda); hosts of hyperscalers differ (Azure, one
@@ -47,7 +48,8 @@ SIZES = {
     ProviderClass.MARKETPLACE: (0.3, 3.3),
     ProviderClass.WITNESS: (0.3, 3.3),
 }
-_TO_BE_SEEN_AGAIN = "waits to be seen again"
+_FIRST = "first"
+_TO_HAVE_STAYED = "waits until it has stayed for days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,7 @@ def rows_are_paired(offer: Offer, case: Case) -> str | None:
 
 def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly its GPU count, by 100, or by the hours of a month changed its unit."""
-    known = case.memory.nearest(offer)
+    known = case.memory.nearest(offer) or case.memory.waited(offer)
     if known is None or known.level not in {1, 3}:  # other regions and sizes differ by such factors anyway
         return None
     if case.is_ask(offer) and known.level > 1:  # other hosts
@@ -299,12 +301,12 @@ def in_its_book(offer: Offer, case: Case) -> str | None:
 
 
 def is_of_now(offer: Offer, case: Case) -> str | None:
-    """Prices that all went back to what they were come from an old page, as does a page that was replaced."""
+    """What goes back to a price of long ago, or with most others, comes from a page that was replaced."""
     if case.old_page is not None and not case.is_own_price(offer):
         return case.old_page
     if id(offer) not in case.returned or case.is_ask(offer):
         return None
-    return f"back at an earlier {dollars(offer.usd_per_hour)} USD, as others at once: an old page?"
+    return f"back at an earlier {dollars(offer.usd_per_hour)} USD: an old page?"
 
 
 def mass_move(offer: Offer, case: Case) -> str | None:
@@ -316,12 +318,18 @@ def mass_move(offer: Offer, case: Case) -> str | None:
 
 
 def one_factor(offer: Offer, case: Case) -> str | None:
-    """Hosts set their prices one by one: what moves all of them by one factor is not the market."""
-    if case.scaled is None or not case.is_ask(offer):
+    """What moves most prices by one and the same factor is rather a unit, currency or tax than the market."""
+    if case.scaled is None:
         return None
     moved, known, factor = case.scaled
+    ratio = case.own_ratio(offer)
+    # Of a list, what did not move is the price it was; of asks, all of the answer are of one unit.
+    if not case.is_ask(offer) and (ratio is None or is_same(ratio, 1.0)):
+        return None
+    what = "asks" if case.is_ask(offer) else "prices"
     return (
-        f"{moved} of {known} known asks moved by one factor, {_times(factor)}: another unit, currency or tax?"
+        f"{moved} of {known} known {what} moved by one factor, {_times(factor)}: "
+        "another unit, currency or tax?"
     )
 
 
@@ -338,16 +346,52 @@ def outdated(offer: Offer, case: Case) -> str | None:
     return f"as in {own.seen_at:%Y-%m}, and {newer}: an old list?"
 
 
-def first_sight(offer: Offer, case: Case) -> str | None:
-    """What nobody has seen before waits to be seen again."""
+def not_collected(offer: Offer, case: Case) -> str | None:
+    """Until own runs have known an offer, it costs what the bundled prices say, or waits for days."""
+    known = case.memory.nearest(offer)
+    if known is None or not known.is_collected:
+        return None
+    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    if not 1 / LEAP < ratio < LEAP:
+        return None  # leap, swing or unit says so
+    share = COLLECTED_SHARE_ASK if case.is_restless(offer) else SAME_SHARE
+    if is_same(ratio, 1.0, share) or case.memory.shows(offer, known):
+        return None
+    return f"{_times(ratio)} {_what(known)}, no own run knows it yet: {_TO_HAVE_STAYED}"
+
+
+def alone(offer: Offer, case: Case) -> str | None:
+    """A first price waits for days where something speaks against it: the market or a catalogue."""
     if case.memory.nearest(offer) is not None:
         return None
-    return f"first {offer.tier} price of this provider for this GPU: {_TO_BE_SEEN_AGAIN}"
+    told = case.contradicting(offer)
+    if told is not None:
+        word = f"{told.witness} says {dollars(told.usd_per_hour)} USD"
+        return f"{_first(offer)}, and {word}: {_TO_HAVE_STAYED}"
+    level = case.level(offer)
+    if level is None:
+        return None
+    factor = usd_per_whole_gpu(offer) / level.usd_per_gpu_hour
+    if 1 / LEAP < factor < LEAP:
+        return None
+    market = f"{_times(factor)} the {dollars(level.usd_per_gpu_hour)} of the market"
+    return f"{_first(offer)}, and {market}: {_TO_HAVE_STAYED}"
+
+
+def first_sight(offer: Offer, case: Case) -> str | None:
+    """What nobody has seen before waits to be seen again."""
+    if case.memory.nearest(offer) is not None or alone(offer, case) is not None:
+        return None
+    return f"{_first(offer)}: waits to be seen again"
+
+
+def _first(offer: Offer) -> str:
+    return f"{_FIRST} {offer.tier} price of this provider for this GPU"
 
 
 def is_first_sight(offer: Offer) -> bool:
     """Whether a judged offer waits for nothing but to be seen again."""
-    return len(offer.reasons) == 1 and offer.reasons[0].endswith(_TO_BE_SEEN_AGAIN)
+    return len(offer.reasons) == 1 and offer.reasons[0].startswith(f"{_FIRST} ")
 
 
 # -- words ---------------------------------------------------------------------------------------------
@@ -417,5 +461,7 @@ RULES: Sequence[Rule] = (
     Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.LONG),
     Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),
     Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
+    Rule("collected", Verdict.QUARANTINED, not_collected, Confirmation.LONG),
+    Rule("alone", Verdict.QUARANTINED, alone, Confirmation.LONG),
     Rule("first-sight", Verdict.QUARANTINED, first_sight, Confirmation.ONCE),
 )

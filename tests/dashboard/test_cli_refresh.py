@@ -52,7 +52,7 @@ def test_one_absurd_price_costs_only_its_own_row(
     parts = {part["provider"]: part for part in ran.document["providers"]}
     assert {name: part["status"] for name, part in parts.items()} == {"runpod": "ok", "vultr": "ok"}
     assert parts["runpod"]["rejected"] + parts["runpod"]["problems"] > 0
-    assert parts["runpod"]["verified"] > 30
+    assert parts["runpod"]["verified"] > 25
     with Store.open(f"sqlite:///{database}") as store:
         ours = store.current_offers(provider="runpod")
         assert {one.usd_per_hour for one in ours if one.gpu == "H100 SXM" and one.gpu_count == 1} == {

@@ -127,14 +127,17 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     bench.server.serve_payloads(payloads, FOUR)
     report = bench.run(*FOUR)
     counts = {one.provider: (one.verified, one.quarantined, one.rejected) for one in report.providers}
-    assert counts["runpod"] == (40, 4, 0)  # four sizes of the RTX 3070, which nobody had seen there
+    # Four sizes of the RTX 3070, which nobody had seen there, and three of the L40S, at less than was known.
+    assert counts["runpod"] == (37, 7, 0)
     assert counts["vultr"] == (73, 0, 0)
     assert counts["digitalocean"] == (8, 0, 0)
     assert counts["vastai"][1:] == (2, 0)  # 4x H100 in Japan at 4.40 per GPU, twice what was known
-    whys = {one.provider: one.reasons[0] for one in bench.store.rejected(provider=FOUR)}
-    assert whys.keys() == {"runpod", "vastai"}
-    assert "first community price" in whys["runpod"]
-    assert "times the same GPUs under another name" in whys["vastai"]
+    held = bench.store.rejected(provider=FOUR)
+    assert {one.provider for one in held} == {"runpod", "vastai"}
+    whys = {(one.provider, one.gpu): one.reasons[0] for one in held}
+    assert "first community price" in whys["runpod", "RTX 3070"]
+    assert "0.95 times the same GPU in other sizes (1.04 USD per GPU" in whys["runpod", "L40S"]
+    assert "times the same GPUs under another name" in whys["vastai", "H100 SXM"]
 
 
 def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> None:
@@ -302,8 +305,8 @@ def asked_for(region: str) -> dict[str, str]:
 def test_what_a_page_lists_that_did_not_come_is_not_gone(bench: Bench) -> None:
     """The regions of Azure differ in the query only: one that fails is no region that sells nothing."""
     path = "/azure/api/retail/prices"
-    for region in ("eastus", "uksouth"):
-        bench.server.add(path, in_region(region, 6.98), query=asked_for(region))
+    for region, price in (("eastus", 6.98), ("uksouth", 8.725)):
+        bench.server.add(path, in_region(region, price), query=asked_for(region))
     bench.server.add(path, status=500, query=asked_for("uksouth"))  # from the second run on
     bench.run("azure")
     report = part(bench.run("azure", now=NOW + DAY), "azure")
@@ -411,6 +414,24 @@ def test_a_page_of_sixty_days_ago_changes_nothing(bench: Bench) -> None:
     assert (report.verified, report.quarantined, report.status) == (0, 1, RunStatus.FAILED)
     assert "byte for byte that of 2026-11-30, replaced since: an old page?" in (report.reason or "")
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+
+
+def test_prices_of_sixty_days_ago_change_nothing_in_whatever_bytes_they_come(bench: Bench) -> None:
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new, new, old | {"generated": "today"})
+    for days in (0, 30, 60):
+        bench.run("vultr", now=NOW + days * DAY)
+    report = part(bench.run("vultr", now=NOW + 61 * DAY), "vultr")
+    assert (report.verified, report.quarantined, report.status) == (0, 1, RunStatus.FAILED)
+    assert "all prices are those of 2026-11-30, replaced since: an old page?" in (report.reason or "")
+    assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+
+
+def test_prices_that_stay_for_months_on_a_page_that_changes_are_no_problem(bench: Bench) -> None:
+    serve_vultr(bench.server, *(metal(23.92) | {"generated": day} for day in range(4)))
+    reports = [part(bench.run("vultr", now=NOW + days * DAY), "vultr") for days in (0, 20, 40, 60)]
+    # What is said from the thirtieth day on is of the other page, which is the same to the byte.
+    assert [(report.verified, report.problems) for report in reports] == [(1, 0), (1, 0), (1, 1), (1, 1)]
 
 
 def test_a_page_that_flips_within_days_is_no_old_page(bench: Bench) -> None:
@@ -558,7 +579,7 @@ def test_a_dry_run_stores_nothing(bench: Bench, payloads: Path) -> None:
 def test_a_replay_counts_as_a_run_of_its_time(bench: Bench, payloads: Path) -> None:
     files = [str(payloads / "runpod_gputypes.json")]
     replay("runpod", files, bench.store, NOW - 2 * DAY)
-    assert len(bench.store.rejected(provider="runpod")) == 4
+    assert len(bench.store.rejected(provider="runpod")) == 7
     found = replay("runpod", files, bench.store, NOW - DAY)
     assert {offer.verdict for offer in found.offers} == {Verdict.VERIFIED}
 
