@@ -75,6 +75,18 @@ def destination(url: str, hosts: Collection[str], base: SplitResult | None) -> s
     return urlunsplit((base.scheme, base.netloc, base.path.rstrip("/") + parts.path, parts.query, ""))
 
 
+def asked_at(url: str, base: SplitResult | None) -> str:
+    """
+    Say where an address is asked: there, or at the host of the mirror that stands in for it.
+
+    Of a mirror no path is named, which may hold a key, and no user; of neither a query.
+    """
+    parts = urlsplit(url)
+    if base is None:
+        return url.partition("?")[0]
+    return f"{base.scheme}://{base.netloc.rpartition('@')[2]} (for {parts.hostname}{parts.path})"
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host name is this machine without asking any name server."""
     if host.lower() == "localhost":

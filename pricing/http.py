@@ -22,7 +22,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from pricing.addresses import destination, is_loopback, mirror, public_url, without_secrets
+from pricing.addresses import asked_at, destination, is_loopback, mirror, public_url, without_secrets
 from pricing.body import Sink, Undecodable, inflated
 from pricing.errors import Blocked, FetchError, NotThere, TooLarge
 from pricing.kept import Damaged, Kept, KeptPages, checked
@@ -372,9 +372,10 @@ class Client:
                 raise self._error(request, provider, text) from error
         rules = line.robots[where]
         if not rules.allows(page):
-            raise self._error(
-                request, provider, f"is kept from programs by {where}: nothing was read", Blocked
+            text = self._redact(
+                f"{page.partition('?')[0]} is kept from programs by {where}: nothing was read"
             )
+            raise Blocked(text, provider=provider.name, url=self._public(request.url))
         line.pause_s = max(line.pause_s, rules.delay_s)
 
     # -- pauses ---------------------------------------------------------------------------------------
@@ -415,8 +416,8 @@ class Client:
         status: int | None = None,
     ) -> FetchError:
         url = self._public(request.url)
-        text = self._redact(f"{provider.name}: {url.partition('?')[0]} {what}")
-        return kind(text, provider=provider.name, url=url, status=status)
+        where = asked_at(url, self._base_urls.get(provider.name))
+        return kind(self._redact(f"{where} {what}"), provider=provider.name, url=url, status=status)
 
     def _late(self, request: Request, provider: Site) -> FetchError:
         return self._error(request, provider, f"was not done within {request.deadline_s:g} s")
@@ -439,7 +440,7 @@ class Client:
                     self._lines[provider.name] = _Line(self._transport)
                 except (OSError, ValueError, ImportError, httpx.InvalidURL):
                     text = "no connection can be set up with these HTTPS_PROXY and SSL_CERT_FILE: check both"
-                    raise FetchError(f"{provider.name}: {text}", provider=provider.name) from None
+                    raise FetchError(text, provider=provider.name) from None
             return self._lines[provider.name]
 
     def _spool_folder(self) -> Path:

@@ -124,7 +124,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             report.token_prices.line if report.token_prices else "",
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
-        warnings=_failures(report),
+        warnings=_failures(report, are_named=not arguments.json),
         exit_code=report.exit_code,
     )
 
@@ -189,15 +189,16 @@ def _outcome(report: "ProviderReport") -> str:
     return f"{report.offers} offers, {report.verified} verified{f', {held} held back' if held else ''}"
 
 
-def _failures(report: "RunReport") -> tuple[str, ...]:
-    """Say in one line which sources failed, and that nothing stored was touched."""
+def _failures(report: "RunReport", *, are_named: bool) -> tuple[str, ...]:
+    """Say in one line how many sources failed, why unless that is said below the table, and what stays."""
     failed = [part for part in report.providers if part.status == "failed"]
     if not failed:
         return ()
     reasons = "; ".join(f"{part.title}: {part.reason}" for part in failed[:FAILURES_NAMED])
     more = f"; and {len(failed) - FAILURES_NAMED} more" if len(failed) > FAILURES_NAMED else ""
     number = f"{len(failed)} of {tables.plural(len(report.providers), 'source')} failed"
-    return (f"{number}, stored prices are as before ({reasons}{more})",)
+    kept = f"{number}, stored prices are as before"
+    return (kept if are_named else f"{kept} ({reasons}{more})",)
 
 
 def _has_database(context: Context) -> bool:

@@ -67,7 +67,7 @@ def register(commands: Commands) -> None:
     rejected.add_argument(
         "--provider", metavar="NAME", action="append", help="only this one; may be repeated"
     )
-    rejected.add_argument("--limit", metavar="N", type=count, help="at most so many")
+    rejected.add_argument("--limit", metavar="N", type=count, help="at most so many; 0: all")
 
 
 def _filters() -> Parser:
@@ -76,7 +76,7 @@ def _filters() -> Parser:
     parent.add_argument("--provider", metavar="NAME", action="append", help="only this one; may be repeated")
     parent.add_argument("--tier", metavar="NAME", action="append", help="only this tier; may be repeated")
     parent.add_argument("--region", metavar="TEXT", help="only this region, however it is spelled")
-    parent.add_argument("--limit", metavar="N", type=count, help="at most so many")
+    parent.add_argument("--limit", metavar="N", type=count, help="at most so many; 0: all")
     return parent
 
 
@@ -355,10 +355,9 @@ def _day(text: str | None, option: str, now: "datetime") -> "date | None":
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:
-    if arguments.limit is not None and arguments.limit < 1:
-        raise UsageError(f"--limit: {arguments.limit} is not allowed; give at least 1")
-    limit: int | None = arguments.limit
-    return limit
+    if arguments.limit is not None and arguments.limit < 0:
+        raise UsageError(f"--limit: {arguments.limit} is not allowed; give 1 or more, or 0 for all")
+    return arguments.limit or None
 
 
 def _offers_document(offers: Sequence[Any], problems: Sequence[Any] = ()) -> dict[str, Any]:
@@ -369,7 +368,7 @@ def _listing(headers: Sequence[str], offers: Sequence[Any], rows: Any, left: Seq
     """Return the first offers as a table, and how many more there are."""
     shown = offers[:ROWS_SHOWN] if cut else offers
     hidden = len(offers) - len(shown)
-    more = f"{hidden:,} more: --limit N shows so many, --json shows all" if hidden else ""
+    more = f"{hidden:,} more: --limit N shows so many (0: all), --json has all" if hidden else ""
     return tables.paragraphs(tables.table(headers, rows(shown), left=left), more) if offers else ""
 
 

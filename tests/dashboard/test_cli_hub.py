@@ -116,7 +116,9 @@ def test_without_network_and_copy_nothing_can_be_done(cli, hub, monkeypatch):
     monkeypatch.setenv("BREAKEVEN_HF_BASE_URL", "http://127.0.0.1:9/hf")
     monkeypatch.setattr("pricing.http.MAX_TRIES", 1)
     ran = cli("size", "hf:acme/tiny", *GPU)
-    assert_one_line(ran, 3, "https://huggingface.co/acme/tiny/resolve/main/config.json cannot be reached")
+    assert_one_line(
+        ran, 3, "http://127.0.0.1:9 (for huggingface.co/acme/tiny/resolve/main/config.json) cannot be reached"
+    )
 
 
 def test_a_model_in_one_file_without_an_index_is_read(cli, hub):

@@ -71,11 +71,23 @@ def test_offers_are_listed_by_price_of_a_gpu_hour(cli, database):
     assert len(offers) == 20
 
 
+def test_no_limit_is_zero_as_in_a_plan(cli, database):
+    every = cli("prices", "list", "--json").document["offers"]
+    assert cli("prices", "list", "--limit", 0, "--json").document["offers"] == every
+    few, all_rows = (
+        cli("prices", "list", "--provider", "vultr", *limit).out.splitlines()
+        for limit in ((), ("--limit", 0))
+    )
+    assert len(all_rows) > len(few)
+    assert "more: --limit N shows so many (0: all), --json has all" in few[-1]
+    assert "more:" not in all_rows[-1]
+
+
 def test_filters_by_tier_region_and_limit(cli, database):
     spot = cli("prices", "list", "--tier", "spot", "--limit", 5, "--json").document["offers"]
     assert [offer["tier"] for offer in spot] == ["spot"] * 5
     assert cli("prices", "list", "--tier", "sport").code == 2
-    assert cli("prices", "list", "--limit", "0").code == 2
+    assert cli("prices", "list", "--limit", "-1").code == 2
     assert cli("prices", "list", "--as-of", "soon").code == 2
 
 

@@ -135,6 +135,9 @@ def test_one_source_alone_that_verifies_nothing_is_done_in_part(
     serve.add("/runpod/graphql", document, method="POST")
     ran = cli("prices", "refresh", "runpod")
     assert ran.code == 1
+    assert ran.err.endswith("1 of 1 source failed, stored prices are as before\n")
+    assert ran.out.count("RunPod: none of") == 1
+    ran = cli("prices", "refresh", "runpod", "--json")
     assert "stored prices are as before (RunPod: none of" in ran.err
 
 

@@ -267,7 +267,9 @@ def test_pauses_end_at_the_deadline(server: LoopbackServer, client: Client, time
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_is_final(server: LoopbackServer, client: Client, status: int) -> None:
     server.add("/acme/v1/list", b"", status=status)
-    with pytest.raises(Blocked, match=f"acme: .*{status}"):
+    with pytest.raises(
+        Blocked, match=rf"^http://127.0.0.1:\d+ \(for api.acme.example/\S+\) answered {status}"
+    ):
         client.fetch(LIST, ACME)
     assert len(server.received) == 1
 
@@ -510,7 +512,7 @@ def test_a_setting_that_cannot_be_used_is_one_line(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    with Client() as client, pytest.raises(FetchError, match=f"acme: .*{name}"):
+    with Client() as client, pytest.raises(FetchError, match=f"^no connection .*{name}"):
         client.fetch(LIST, ACME)
 
 
@@ -582,3 +584,17 @@ def test_a_body_that_is_not_utf8_is_refused_when_read(server: LoopbackServer, cl
     page = client.fetch(LIST, ACME)
     with pytest.raises(ParseError, match="not UTF-8"):
         page.text()
+
+
+def test_a_failure_names_the_mirror_that_was_asked_and_none_of_its_keys() -> None:
+    base = {"acme": "https://kim:word@mirror.example/t0ken-in-the-path"}
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(404, stream=httpx.ByteStream(b""))
+
+    with (
+        Client(base_urls=base, transport=httpx.MockTransport(refuse), sleep=lambda _: None) as client,
+        pytest.raises(FetchError) as caught,
+    ):
+        client.fetch(Request(page="prices", url="https://api.acme.example/prices?key=s3cret&page=2"), ACME)
+    assert str(caught.value) == "https://mirror.example (for api.acme.example/prices) answered 404 Not Found"
