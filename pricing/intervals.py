@@ -1,5 +1,6 @@
 """What one more observation does to the stored prices of a series: extend, change, confirm, close."""
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ FX_DRIFT = Decimal("0.01")
 # An answer without this share of the offers that a page held before is a part of it: nothing is closed then.
 # Source: docs/verification.md, "rows-missing".
 MISSING_SHARE = 0.3
+
+# A day in an address names the edition: gpuhunt's `/v3/aws/20260720/catalog.zip`.
+_EDITION = re.compile(r"/20\d{6}(?:[-.]\w+)?(?=/)")
 
 Row = dict[str, Any]
 
@@ -155,9 +159,9 @@ class Changes:
 
 
 def page_of(url: str) -> str:
-    """Return the address of what was read; further pages of one answer count as one."""
+    """Return the address of what was read; further pages of one answer, and its editions, count as one."""
     parts = urlsplit(url)
-    return f"{parts.netloc}{parts.path}" or url
+    return f"{parts.netloc}{_EDITION.sub('', parts.path)}" or url
 
 
 def plain(amount: Decimal) -> str:

@@ -334,7 +334,7 @@ def test_every_payload_is_served(shared: Path) -> None:
 def test_a_payload_becomes_the_right_offers(brought: dict[str, ProviderResult], name: str) -> None:
     expected, result = EXPECTED[name], brought[name]
     assert (result.status, result.reason) == (RunStatus.OK, None)
-    assert len(result.offers) == expected.offers
+    assert len(result.offers) == expected.offers == len({offer.id for offer in result.offers})
     for what, usd in expected.prices.items():
         assert price_of(result, *what) == {Decimal(usd)}, what
     told = {text for offer in result.offers for text in (offer.gpu, offer.instance_type, str(offer.tier))}

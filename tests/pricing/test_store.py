@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from planner.rates import PriceStatus, Rate
-from pricing.memory import Origin, RunStatus
+from pricing.memory import Origin, ProviderResult, RunStatus
 from pricing.offer import Offer, Tier, Verdict
 from pricing.reviewing import Decision
 from pricing.store import Store
@@ -630,3 +630,23 @@ def test_a_trial_in_memory_has_the_bundled_prices_and_ends_with_it() -> None:
         assert len(store.rates(NOW)) == 4680
     with Store.open("sqlite://") as store:
         assert store.current_offers(provider=ACME) == []
+
+
+def test_what_a_new_edition_of_a_catalogue_lacks_is_gone(store: Store) -> None:
+    """gpuhunt names the day of each edition in its address; what it no longer lists confirms nothing."""
+
+    def catalogue(day: int, *types: str) -> ProviderResult:
+        url = f"https://catalogues.example/v3/aws/2026112{day}/catalog.zip"
+        rows = [
+            offer(
+                provider="aws", witness="gpuhunt", instance_type=name, source_url=url, at=MORNING + day * DAY
+            )
+            for name in types
+        ]
+        return run(*rows, provider="gpuhunt")
+
+    store.record(catalogue(0, "a", "b", "c", "d"))
+    report = store.record(catalogue(1, "a", "b", "c"))
+    assert (report.extended, report.closed, report.notes) == (3, 1, ())
+    gone = [one for one in store.history(provider="aws") if one.closed_why == "vanished"]
+    assert [one.instance_type for one in gone if one.witness] == ["d"]
