@@ -24,6 +24,7 @@ examples: $(VENV)/.installed
 
 calculators: $(VENV)/.installed
 	@$(BIN)/python -m bench.calculators
+	@$(BIN)/python -m bench.talking
 
 calibrate: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.calibrate

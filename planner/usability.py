@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from planner.errors import InvalidScenario
 from planner.speeds import Speed
 
 # An answer of 300 words is about 390 tokens: at this rate it takes six and a half minutes.
@@ -40,7 +41,35 @@ class Verdict:
     reason: str
 
 
-def verdict(speed: Speed | None) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From which speed on, and up to which wait for the first token, it is what."""
+
+    batch_tokens_per_s: float = BATCH_TOKENS_PER_S
+    chat_tokens_per_s: float = CHAT_TOKENS_PER_S
+    smooth_tokens_per_s: float = SMOOTH_TOKENS_PER_S
+    chat_ttft_ms: float = CHAT_TTFT_MS
+    smooth_ttft_ms: float = SMOOTH_TTFT_MS
+    voice_ttft_ms: float = VOICE_TTFT_MS
+
+    def __post_init__(self) -> None:
+        rates = (self.batch_tokens_per_s, self.chat_tokens_per_s, self.smooth_tokens_per_s)
+        waits = (self.voice_ttft_ms, self.smooth_ttft_ms, self.chat_ttft_ms)
+        for name in self.__slots__:
+            if not 0.0 < getattr(self, name) < 1e9:
+                raise InvalidScenario(name, getattr(self, name), "a number above 0")
+        if list(rates) != sorted(rates):
+            raise InvalidScenario(
+                "chat_tokens_per_s", self.chat_tokens_per_s, "speeds that rise step by step"
+            )
+        if list(waits) != sorted(waits):
+            raise InvalidScenario("smooth_ttft_ms", self.smooth_ttft_ms, "waits that shorten step by step")
+
+
+DEFAULT = Thresholds()
+
+
+def verdict(speed: Speed | None, thresholds: Thresholds = DEFAULT) -> Verdict:
     """
     Return what a speed is good for.
 
@@ -49,6 +78,7 @@ def verdict(speed: Speed | None) -> Verdict:
 
     Args:
         speed: Of a sizing; None where it does not fit or is not known.
+        thresholds: Of the steps.
 
     Source:
         docs/methodology.md, "Fits is not usable".
@@ -56,14 +86,13 @@ def verdict(speed: Speed | None) -> Verdict:
     if speed is None:
         return Verdict(usability=Usability.UNKNOWN, reason="it does not fit, or its speed is not known")
     rate, ttft_ms = 1e3 / speed.tpot_ms, speed.ttft_ms
-    if rate < BATCH_TOKENS_PER_S:
-        return Verdict(
-            usability=Usability.TOO_SLOW, reason=f"{rate:.2f} tokens/s is below {BATCH_TOKENS_PER_S:g}"
-        )
+    least = thresholds.batch_tokens_per_s
+    if rate < least:
+        return Verdict(usability=Usability.TOO_SLOW, reason=f"{rate:.2f} tokens/s is below {least:g}")
     steps = (
-        (Usability.CHAT, CHAT_TOKENS_PER_S, CHAT_TTFT_MS),
-        (Usability.SMOOTH_CHAT, SMOOTH_TOKENS_PER_S, SMOOTH_TTFT_MS),
-        (Usability.VOICE, SMOOTH_TOKENS_PER_S, VOICE_TTFT_MS),
+        (Usability.CHAT, thresholds.chat_tokens_per_s, thresholds.chat_ttft_ms),
+        (Usability.SMOOTH_CHAT, thresholds.smooth_tokens_per_s, thresholds.smooth_ttft_ms),
+        (Usability.VOICE, thresholds.smooth_tokens_per_s, thresholds.voice_ttft_ms),
     )
     reached = Usability.BATCH_ONLY
     for name, tokens_per_s, limit_ms in steps:

@@ -4,6 +4,7 @@
 MODULES = (
     "catalogues",
     "size",
+    "talk",
     "finetune",
     "evidence",
     "calibrate",
