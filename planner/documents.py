@@ -24,16 +24,16 @@ def markdown(plan: Plan, about: Lines) -> bytes:
         plan: The plan.
         about: Name and text of each line on what the file is.
     """
-    lines = [f"# {_plain(plan.model.name)}: rent, buy or API", "", f"**{_plain(plan.verdict)}**", ""]
+    lines = [f"# {plain(plan.model.name)}: rent, buy or API", "", f"**{plain(plan.verdict)}**", ""]
     lines += [f"| {' | '.join(_SHORT_HEADERS)} |", f"|{'|'.join(_SHORT_ALIGN)}|"]
-    lines += [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in _short_rows(plan)]
-    lines += ["", _plain(ESTIMATE_NOTE), ""]
+    lines += [f"| {' | '.join(plain(cell) for cell in row)} |" for row in _short_rows(plan)]
+    lines += ["", plain(ESTIMATE_NOTE), ""]
     if plan.excluded:
         lines += ["## Left out", ""]
-        lines += [f"- {_plain(entry.what)}: {_plain(entry.why)}" for entry in plan.excluded]
+        lines += [f"- {plain(entry.what)}: {plain(entry.why)}" for entry in plan.excluded]
         lines.append("")
     lines += ["## About", ""]
-    lines += [f"- {name}: {_plain(text)}" for name, text in about]
+    lines += [f"- {name}: {plain(text)}" for name, text in about]
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -165,7 +165,7 @@ def _payback(option: Option) -> str:
     return "never" if option.break_even_months is None else f"{option.break_even_months:,.1f}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text that Markdown shows as it is."""
     return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()))
 

@@ -161,7 +161,7 @@ def preamble(plan: Plan, permalink: str | None) -> list[tuple[str, str]]:
         ("scenario", scenario),
         ("estimates", ESTIMATE_NOTE),
         ("sources", ", ".join(name for name in sources if name) or "none"),
-        ("version", _version()),
+        ("version", version_text()),
         ("licence", LICENCE_NOTE),
     ]
     return [*lines, *(("note", note) for note in plan.notes)]
@@ -191,7 +191,7 @@ def to_csv(plan: Plan, permalink: str | None = None) -> bytes:
     table = option_table(plan)
     lines = [f"# {name}: {text}" for name, text in preamble(plan, permalink)]
     lines += [f"# left out: {entry.what}: {entry.why}" for entry in plan.excluded]
-    return _csv(lines, table.names, table.rows)
+    return csv_bytes(lines, table.names, table.rows)
 
 
 def to_focus(plan: Plan, permalink: str | None = None) -> bytes:
@@ -201,7 +201,7 @@ def to_focus(plan: Plan, permalink: str | None = None) -> bytes:
         {**row, "Tags": json.dumps({**row["Tags"], "x_permalink": permalink or relative_permalink(plan)})}
         for row in rows
     ]
-    return _csv([], FOCUS_COLUMNS, [tuple(row.get(name) for name in FOCUS_COLUMNS) for row in tagged])
+    return csv_bytes([], FOCUS_COLUMNS, [tuple(row.get(name) for name in FOCUS_COLUMNS) for row in tagged])
 
 
 def to_xlsx(plan: Plan, permalink: str | None = None) -> bytes:
@@ -233,7 +233,7 @@ def to_json(plan: Plan, permalink: str | None = None) -> bytes:
     document["export"] = {
         "permalink": permalink or relative_permalink(plan),
         "newest_price_used": newest.strftime("%Y-%m-%dT%H:%M:%SZ") if newest else None,
-        "version": _version(),
+        "version": version_text(),
         "licence": LICENCE_NOTE,
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
@@ -283,7 +283,7 @@ def _row(rank: int, option: Option, passed_over: str | None) -> dict[str, Any]:
     return {column.name: cells[column.name] for column in OPTION_COLUMNS}
 
 
-def _csv(lines: Iterable[str], header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+def csv_bytes(lines: Iterable[str], header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     """Return lines on top, a header and rows as CSV."""
     text = io.StringIO()
     for line in lines:  # not quoted, so that readers which skip lines starting with `#` do skip them
@@ -326,7 +326,7 @@ def _float(text: str | None) -> float | None:
     return None if text is None else float(text)
 
 
-def _version() -> str:
+def version_text() -> str:
     """Name the program and its version."""
     try:
         return f"breakeven {version('breakeven')}"

@@ -7,6 +7,7 @@ from typing import Any
 import altair as alt
 
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing, cycle
+from dashboard.market_rows import address_of
 from pricing.stored import StoredOffer
 
 
@@ -20,6 +21,19 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
             "usd": float(offer.usd_per_gpu_hour),
             "provider": offer.provider if offer.provider in providers else "others",
             "what": f"{offer.gpu_count}x, {offer.tier}, {offer.region or 'any region'}",
+        }
+        for offer in offers
+    ]
+    rows = [
+        {
+            "from": offer.first_seen_at,
+            "to": offer.seen_at,
+            "USD/GPU-h": float(offer.usd_per_gpu_hour),
+            "provider": offer.provider,
+            "GPUs": offer.gpu_count,
+            "tier": str(offer.tier),
+            "region": offer.region,
+            "source": address_of(offer.source_url),
         }
         for offer in offers
     ]
@@ -51,6 +65,7 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
         chart=(spans + starts).properties(height=360),
         alt=f"{len(values)} prices of {gpu} from {first} to {last}; "
         f"the lowest was {cheapest:.3f} USD per GPU-hour.",
+        rows=rows,
     )
 
 
@@ -81,6 +96,17 @@ def price_bars(rows: Sequence[Mapping[str, Any]], most: int = 20) -> Drawing:
     said = ", ".join(f"{value['gpu']} {value['usd']:.2f}" for value in values[:5])
     return Drawing(
         chart=(bars + words).properties(height=24 * len(values) + AXIS_HEIGHT),
+        rows=[
+            {
+                "GPU": gpu,
+                "USD/GPU-h": row["usd_per_gpu_hour"],
+                "provider": row["provider"],
+                "tier": row["tier"],
+                "seen": row["seen_at"],
+                "source": row["source"],
+            }
+            for gpu, row in cheapest.items()
+        ],
         alt=f"Cheapest price of each GPU in USD per GPU-hour: {said} and so on.",
         title=f"The cheapest of each, for the {len(values)} GPUs that are offered most often"
         if len(values) > 1

@@ -1,6 +1,7 @@
 """What fills the memory of a machine, and how that grows with the context."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 
@@ -8,7 +9,7 @@ from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, TEXT_SIZE, Drawing, c
 from dashboard.charts.lines import lines
 from dashboard.points import Line, Part
 from planner.sizing import Sizing
-from planner.units import GIB
+from planner.units import GB, GIB
 
 
 def stack(parts: Sequence[Part], *, limit: float, limit_text: str, x_title: str, alt_text: str) -> Drawing:
@@ -59,12 +60,16 @@ def memory(sizing: Sizing) -> Drawing:
     parts = [Part(label=k, size=v, text=f"{v:,.2f} GiB") for k, v in sizes.items() if v > 0 or k != "State"]
     listed = ", ".join(f"{part.label.lower()} {part.text}" for part in parts)
     verdict = "It fits" if sizing.memory.fits else "It does not fit"
-    return stack(
+    drawing = stack(
         parts,
         limit=usable,
         limit_text=f"usable {usable:,.1f} GiB",
         x_title="GiB, all GPUs together",
         alt_text=f"{verdict}: {listed}; together {total:,.2f} of {usable:,.2f} GiB usable.",
+    )
+    amounts = [*((part.label, part.size) for part in parts), ("Needed", total), ("Usable", usable)]
+    return replace(
+        drawing, rows=[{"memory": name, "GiB": size, "GB": size * GIB / GB} for name, size in amounts]
     )
 
 

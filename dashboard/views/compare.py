@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, parts, plan_rows, points, size_rows, tables
+from dashboard import charts, data, parts, plan_rows, points, size_rows, tables, taking
 from dashboard.commands.sizing_text import machine_name
 from planner import matrix
 from planner.gpus import all_gpus
@@ -107,13 +107,14 @@ def _machines() -> None:
         )
         return
     rows = [{"machine": machine_name(each), **size_rows.comparable(each)} for each in sized]
-    parts.table(
-        sorted(rows, key=lambda row: -float(str(row["decode"]))),
-        alt=f"Machines that hold {scenario.model}, fastest first.",
-        columns={"machine": st.column_config.TextColumn("machine", pinned=True), **_columns()},
-        key="machines",
-    )
+    ordered = sorted(rows, key=lambda row: -float(str(row["decode"])))
+    columns = {"machine": st.column_config.TextColumn("machine", pinned=True), **_columns()}
+    alt = f"Machines that hold {scenario.model}, fastest first."
+    parts.table(ordered, alt=alt, columns=columns, key="machines")
     parts.estimate_note(f"{tables.plural(count, 'GPU')} each; devices that do not hold it are left out.")
+    named = ["docs/methodology.md"]
+    title = f"Machines for {scenario.model}"
+    taking.offer(ordered, columns, scenario, page="compare", title=title, sources=named)
 
 
 def _columns() -> dict[str, Any]:

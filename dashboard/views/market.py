@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, deciding, market_rows, parts, state, tables
+from dashboard import charts, deciding, market_rows, parts, state, tables, taking
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -79,17 +79,19 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
     more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
     st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
     if shown:
+        ordered, columns = sorted(shown, key=lambda row: row["usd_per_gpu_hour"]), _columns(everything)
         with st.container(key="offers"):
             parts.table(
-                sorted(shown, key=lambda row: row["usd_per_gpu_hour"]),
+                ordered,
                 alt="Offers, cheapest per GPU-hour first.",
-                columns=_columns(everything),
+                columns=columns,
                 key="market_table",
                 height=560,
             )
+        taking.offer(ordered, columns, parts.frame().scenario, page="market", title="Offers")
         bars = charts.price_bars(shown)
         st.markdown(f"**{parts.plain(bars.title)}**")
-        parts.draw(bars, key="price_bars")
+        parts.draw(bars, key="price_bars", rows=bars.rows)
 
 
 def _columns(everything: bool) -> dict[str, Any]:
@@ -131,10 +133,13 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
     if not offers:
         st.info("No price of it is known.")
         return
-    parts.draw(charts.history(gpu, offers), key="history_chart")
+    drawing = charts.history(gpu, offers)
+    parts.draw(drawing, key="history_chart", rows=drawing.rows)
     st.caption(
         "Each line is one offer for as long as it was seen at that price; where nothing was seen is a gap."
     )
+    scenario = parts.frame().scenario
+    taking.offer(drawing.rows, {}, scenario, page="market", title=f"Price history of {gpu}")
 
 
 def _providers() -> None:

@@ -1,13 +1,13 @@
 """Size: does the model fit on this machine, how fast is it, and is that fast enough to talk to?"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import charts, parts, plan_rows, simulator, size_rows, state, tables, upload
+from dashboard import charts, parts, plan_rows, simulator, size_rows, state, tables, taking, upload
 from dashboard.commands.sizing_text import machine_name, sentence
 from planner import capacity, matrix, usability
 from planner.fitting import remedies
@@ -36,7 +36,8 @@ def show() -> None:
         if frame.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
     _figures(sizing, None if own else size_rows.rental_of(frame.scenario))
-    parts.draw(charts.memory(sizing), key="memory_chart")
+    memory = charts.memory(sizing)
+    parts.draw(memory, key="memory_chart", rows=memory.rows)
     _serving(sizing)
     for note in sizing.notes:
         st.caption(parts.note(note))
@@ -166,6 +167,7 @@ def _formats(sizing: Sizing) -> None:
         rows, alt=f"Memory and speed in every weight format on {where}.", columns=_columns(), key="formats"
     )
     parts.estimate_note("An empty cell is not known, or the format does not fit.")
+    _offer(rows, f"{sizing.workload.model.name} on {where}, by format")
 
 
 def _contexts(sizing: Sizing) -> None:
@@ -177,6 +179,13 @@ def _contexts(sizing: Sizing) -> None:
         rows, alt=f"Memory and speed at each context length on {where}.", columns=_columns(), key="contexts"
     )
     parts.estimate_note()
+    _offer(rows, f"{sizing.workload.model.name} on {where}, by context")
+
+
+def _offer(rows: Sequence[Mapping[str, object]], title: str) -> None:
+    scenario = parts.frame().scenario
+    named = ["docs/methodology.md"]
+    taking.offer(rows, _columns(), scenario, page="size", title=title, sources=named)
 
 
 def _finetuning(sizing: Sizing) -> None:
