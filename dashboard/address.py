@@ -43,7 +43,12 @@ def read(page: str) -> None:
 
 
 def went_through_history() -> bool:
-    """Whether this run shows an address that the browser went back or forward to."""
+    """
+    Whether this run shows an address that the browser went back or forward to.
+
+    Streamlit has no public name for it. Comparing the address with the one written last would not do: between
+    two quick changes the browser still sends the one before. A test notices when the attribute is gone.
+    """
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)
 

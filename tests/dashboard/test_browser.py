@@ -291,12 +291,14 @@ def narrow(browser, url: str) -> Iterator[Watched]:
 
 
 @pytest.mark.parametrize("path", ["", "size", "market", "compare", "method"])
-def test_a_narrow_screen_needs_no_sideways_scrolling(narrow, url, path):
+def test_a_narrow_screen_or_a_large_zoom_needs_no_sideways_scrolling(narrow, url, path):
     narrow.page.goto(f"{url}/{path}")
     narrow.page.locator("canvas").first.wait_for()
     settled(narrow)
-    for wide in ("document.documentElement", "document.querySelector('[data-testid=stMain]')"):
-        assert narrow.page.evaluate(f"{wide}.scrollWidth <= window.innerWidth"), wide
+    for width in (390, 640):  # a phone; a laptop of 1,280 px at a zoom of 200 %
+        narrow.page.set_viewport_size({"width": width, "height": 844})
+        for wide in ("document.documentElement", "document.querySelector('[data-testid=stMain]')"):
+            assert narrow.page.evaluate(f"{wide}.scrollWidth <= window.innerWidth"), (width, wide)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Every page on an empty, a normal and a stale database: it answers, and never shows a traceback."""
 
+import dataclasses
 import re
 import sqlite3
 import tomllib
@@ -9,6 +10,7 @@ from urllib.parse import parse_qsl
 
 import pandas as pd
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import (
@@ -100,6 +102,18 @@ def test_going_back_shows_the_question_of_that_address(database, monkeypatch):
     test.run()
     assert test.slider(key="hours_per_day").value == 8.0
     assert "8 h a day" in unescaped(test.markdown[0].value)
+
+
+def test_streamlit_still_tells_a_run_after_back_or_forward_from_others():
+    """`dashboard.address.went_through_history` rests on it, and Streamlit has no public name for it."""
+    from streamlit.proto.ClientState_pb2 import ClientState
+    from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
+
+    told = "is_history_navigation"
+    lost = f"Streamlit {st.__version__} has no {told} any more: Back and Forward need another way"
+    assert told in ClientState.DESCRIPTOR.fields_by_name, lost
+    assert told in {field.name for field in dataclasses.fields(ScriptRunContext)}, lost
+    assert ClientState().is_history_navigation is False
 
 
 def test_a_filter_is_in_the_address_of_its_page_and_comes_back_with_it(database):
