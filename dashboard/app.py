@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dashboard import address, parts
+from dashboard import address, frame, parts
 
 # Page, path, fields that are not folded there. The first one answers at `/`.
 PAGES = (
@@ -29,9 +29,9 @@ def run() -> None:
     page = st.navigation(list(pages.values()), position="hidden")  # own links take the question along
     name, open_fields = {title: (name, fields) for name, title, fields in PAGES}[page.title]
     with parts.guarded():
-        frame = parts.open_frame(name, open_fields, pages)
+        drawn = frame.open_frame(name, open_fields, pages)
         page.run()
-        address.write(frame.scenario, name)  # filters of the page may have been drawn since
+        address.write(drawn.scenario, name)  # filters of the page may have been drawn since
 
 
 if __name__ == "__main__":  # as Streamlit calls it

@@ -8,22 +8,16 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import address, state, tables
+from dashboard import tables
 from dashboard.fields import with_controls
-from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
 from planner.errors import PlannerError
-from planner.scenario import Scenario
 from pricing.errors import PricingError
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from dashboard.charts import Drawing
     from dashboard.points import Cell
 
@@ -35,22 +29,6 @@ _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
 SHADES = ("#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee")
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What every page is given: the place of its one sentence, and the question."""
-
-    head: "DeltaGenerator"
-    scenario: Scenario
-
-
-_frame: ContextVar[Frame] = ContextVar("frame")
-
-
-def frame() -> Frame:
-    """Return the frame of the page that is being drawn."""
-    return _frame.get()
-
-
 def plain(text: object) -> str:
     """Return a text so that Markdown shows it as it is."""
     return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
@@ -59,45 +37,6 @@ def plain(text: object) -> str:
 def note(text: str) -> str:
     """Return a sentence as Markdown shows it: options by their controls, commands in backticks as code."""
     return _COMMAND.sub(r"`\1`", plain(with_controls(text)))
-
-
-def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) -> Frame:
-    """
-    Draw the way to the other pages and the inputs, and read the question; stop where it cannot be asked.
-
-    Every field is drawn on every page, most of them folded: the question is the same everywhere.
-
-    Args:
-        page: Name of the page.
-        open_fields: Names of the fields that are not folded on this page.
-        pages: All pages by name.
-    """
-    ways = st.container(horizontal=True, gap="small", key="pages")
-    head, messages = st.container(), st.container()  # the sentence first, whatever else there is to say
-    session = st.session_state
-    address.read(page)
-    with st.container(key="inputs"):
-        _draw_inputs(open_fields)
-    try:
-        scenario = state.from_widgets(session)
-    except PlannerError as error:
-        _draw_ways(ways, pages, address.last())
-        head.error(plain(error), icon=":material/error:")
-        st.stop()
-    _draw_ways(ways, pages, scenario)
-    address.write(scenario, page)
-    for complaint in address.complaints(scenario):
-        messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
-    made = Frame(head, scenario)
-    _frame.set(made)
-    return made
-
-
-def _draw_ways(place: "DeltaGenerator", pages: Mapping[str, Any], scenario: Scenario) -> None:
-    """Draw the links between the pages; each takes the question along."""
-    with place:
-        for name, page in pages.items():
-            st.page_link(page, query_params=address.of_page(scenario, name))
 
 
 @contextmanager
@@ -145,69 +84,6 @@ def recommended(rows: Sequence[Mapping[str, object]]) -> None:
         key="recommended",
     )
     estimate_note()
-
-
-def choose_any(key: str, label: str, options: Sequence[str], *, placeholder: str, width: int) -> list[str]:
-    """
-    Let a person choose any of a list; the choice is a filter of the page, kept in its address.
-
-    What the address names and the list does not hold is dropped, and said.
-    """
-    session = st.session_state
-    unknown = [value for value in session.get(key) or () if value not in options]
-    if unknown:
-        session[key] = [value for value in session[key] if value in options]
-    with st.container(width=width, gap=None):
-        chosen = st.multiselect(
-            label, options, key=key, persist_state="session", placeholder=placeholder, width="stretch"
-        )
-        if unknown:
-            st.caption(f"In the address: {plain(', '.join(unknown))} is not there, ignored.")
-    return chosen
-
-
-def choose_one(key: str, label: str, options: Sequence[str], default: str, *, width: int) -> str:
-    """Let a person choose one of a list, as `choose_any` does."""
-    session = st.session_state
-    held = session.get(key)
-    if held not in options:
-        session[key] = default
-    with st.container(width=width, gap=None):
-        chosen = st.selectbox(label, options, key=key, persist_state="session", width="stretch")
-        if held not in (None, state.DEFAULT_GPU, *options):
-            st.caption(f"In the address: {plain(held)} is not there, {plain(default)} is shown.")
-    return chosen or default
-
-
-def tabs(key: str, bodies: Mapping[str, Callable[[], None]]) -> None:
-    """
-    Draw tabs, of which only the open one is filled; which one it is stands in the address.
-
-    Args:
-        key: Of the address; it holds the title in small letters, words joined by dashes.
-        bodies: What fills each tab, by its title.
-    """
-    session, widget = st.session_state, f"{key}_widget"
-    by_slug = {slug(title): title for title in bodies}
-    first = next(iter(by_slug))
-    held = session.get(key, first)
-    if held not in by_slug:
-        st.caption(f"In the address: {plain(held)} is no tab, {plain(by_slug[first])} is shown.")
-    session[key] = held if held in by_slug else first
-    session[widget] = by_slug[session[key]]
-
-    def opened() -> None:
-        session[key] = slug(session[widget])
-
-    for tab, body in zip(st.tabs(list(bodies), key=widget, on_change=opened), bodies.values(), strict=True):
-        if tab.open:
-            with tab:
-                body()
-
-
-def slug(title: str) -> str:
-    """Return a title as an address holds it."""
-    return title.lower().replace(" ", "-")
 
 
 def source_column() -> Any:
@@ -326,73 +202,3 @@ def grid(cells: "Sequence[Cell]", *, corner: str, alt: str, key: str) -> None:
         alt=alt,
         key=key,
     )
-
-
-def _draw_inputs(open_fields: Sequence[str]) -> None:
-    if open_fields:
-        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            for name in open_fields:
-                _widget(state.FIELDS[name], width=_WIDTHS.get(name, 165))
-    label = "More assumptions" if open_fields else "The question: model, use, owning, prices"
-    with st.expander(label, key="assumptions"):
-        for title, fields in state.GROUPS.items():
-            folded = [field for field in fields if field.name not in open_fields]
-            if folded:
-                st.markdown(f"**{title}**")
-                with st.container(horizontal=True, gap="medium"):
-                    for field in folded:
-                        _widget(field, width=_WIDTHS.get(field.name, 220))
-
-
-# Two to a row on a narrow screen, five on a wide one.
-_WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider": 300, "tier": 300}
-
-
-def _widget(field: Field, *, width: int) -> None:
-    """Draw one field; its key is its name in the address."""
-    shared: dict[str, Any] = {
-        "key": field.name,
-        "help": plain(field.help) or None,
-        "width": width,
-    }
-    match field.kind:
-        case Kind.CHOICE:
-            options = list(field.options())
-            index = None if field.default is None else options.index(field.default)
-            st.selectbox(
-                field.label,
-                options,
-                index=index,
-                placeholder="any",
-                accept_new_options=field.accepts_new,
-                **shared,
-            )
-        case Kind.MANY:
-            st.multiselect(
-                field.label,
-                list(field.options()),
-                accept_new_options=field.accepts_new,
-                placeholder="all" if field.name != "set" else "NAME=VALUE",
-                **shared,
-            )
-        case Kind.DAY:
-            st.date_input(field.label, None, FIRST_DAY, LAST_DAY, format="YYYY-MM-DD", **shared)
-        case Kind.TEXT:
-            st.text_input(field.label, value=None, **shared)
-        case Kind.SLIDER:
-            st.slider(
-                field.label, field.low, field.high, field.default, field.step, format=field.format, **shared
-            )
-        case Kind.NUMBER | Kind.COUNT:
-            as_kind = int if field.kind is Kind.COUNT else float
-            low, high, step = (None if x is None else as_kind(x) for x in (field.low, field.high, field.step))
-            st.number_input(
-                field.label,
-                low,
-                high,
-                field.default,
-                step,
-                format=field.format,
-                placeholder=field.placeholder,
-                **shared,
-            )

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, parts, plan_rows, points, size_rows, tables, taking
+from dashboard import charts, choices, data, frame, parts, plan_rows, points, size_rows, tables, taking
 from dashboard.commands.sizing_text import machine_name
 from planner import matrix
 from planner.gpus import all_gpus
@@ -29,9 +29,9 @@ MODELS = (
 
 def show() -> None:
     """Draw the page."""
-    frame = parts.frame()
-    scenario = frame.scenario
-    with frame.head, st.container(key="answer"):
+    drawn = frame.current()
+    scenario = drawn.scenario
+    with drawn.head, st.container(key="answer"):
         st.subheader("Which machine holds which model?", anchor=False)
         st.markdown(
             parts.plain(
@@ -41,8 +41,8 @@ def show() -> None:
         )
     with st.container(horizontal=True):
         first = "a first selection; choose your own"
-        models = parts.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
-        gpus = parts.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
+        models = choices.choose_any("show_models", "Models", list(all_models()), placeholder=first, width=540)
+        gpus = choices.choose_any("show_gpus", "GPUs", list(all_gpus()), placeholder=first, width=540)
     cells = size_rows.fit_cells(scenario, models or MODELS, gpus or size_rows.COMMON_GPUS)
     parts.grid(cells, corner="model", alt=_said(cells), key="fit_grid")
     with st.expander("How fast each is for one user"):
@@ -56,7 +56,7 @@ def show() -> None:
 
 
 def _price_and_speed() -> None:
-    found = data.plan(parts.frame().scenario)
+    found = data.plan(frame.current().scenario)
     dots = plan_rows.price_and_speed(found)
     if not dots:
         return
@@ -81,7 +81,7 @@ def _said(cells: list[points.Cell]) -> str:
 
 def _models(names: Sequence[str]) -> None:
     """Show models against each other on the machine of the question."""
-    scenario = parts.frame().scenario
+    scenario = frame.current().scenario
     place = size_rows.machine(scenario)
     where = f"{place.gpu_count}x {place.gpu.name}"
     st.subheader(f"Models on {parts.plain(where)}", anchor=False)
@@ -96,7 +96,7 @@ def _models(names: Sequence[str]) -> None:
 
 
 def _machines() -> None:
-    scenario = parts.frame().scenario
+    scenario = frame.current().scenario
     st.subheader(f"Machines for {parts.plain(scenario.model)}", anchor=False)
     count = scenario.gpus or 1
     work = size_rows.workload(scenario)

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, deciding, market_rows, parts, state, tables, taking
+from dashboard import charts, choices, deciding, frame, market_rows, parts, state, tables, taking
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -14,9 +14,9 @@ REFRESH = "breakeven prices refresh"
 
 def show() -> None:
     """Draw the page."""
-    frame = parts.frame()
+    drawn = frame.current()
     rows = market_rows.market()
-    with frame.head, st.container(key="answer"):
+    with drawn.head, st.container(key="answer"):
         _headline(rows)
     bodies = {
         "Offers": partial(_offers, rows),
@@ -24,7 +24,7 @@ def show() -> None:
         "Providers": _providers,
         "Held back": deciding.held_back,
     }
-    parts.tabs("market_tab", bodies)
+    choices.tabs("market_tab", bodies)
 
 
 def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -66,7 +66,7 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
             ("status", "Status"),
         ):
             names = sorted({str(row[field]) for row in rows})
-            chosen[field] = parts.choose_any(f"show_{field}", title, names, placeholder="all", width=240)
+            chosen[field] = choices.choose_any(f"show_{field}", title, names, placeholder="all", width=240)
         everything = st.checkbox(
             "Also what is never ranked",
             key="show_unranked",
@@ -88,7 +88,7 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
                 key="market_table",
                 height=560,
             )
-        taking.offer(ordered, columns, parts.frame().scenario, page="market", title="Offers")
+        taking.offer(ordered, columns, frame.current().scenario, page="market", title="Offers")
         bars = charts.price_bars(shown)
         st.markdown(f"**{parts.plain(bars.title)}**")
         parts.draw(bars, key="price_bars", rows=bars.rows)
@@ -125,9 +125,9 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
         return
     with st.container(horizontal=True):
         default = state.DEFAULT_GPU if state.DEFAULT_GPU in gpus else gpus[0]
-        gpu = parts.choose_one("history_gpu", "GPU", gpus, default, width=240)
+        gpu = choices.choose_one("history_gpu", "GPU", gpus, default, width=240)
         names = sorted({row["provider"] for row in rows if row["gpu"] == gpu})
-        chosen = parts.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
+        chosen = choices.choose_any("history_provider", "Providers", names, placeholder="all", width=320)
     seen = market_rows.history(gpu, chosen)
     offers = [offer for offer in seen if offer.is_rankable and offer.verdict == "verified"]
     if not offers:
@@ -138,7 +138,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
     st.caption(
         "Each line is one offer for as long as it was seen at that price; where nothing was seen is a gap."
     )
-    scenario = parts.frame().scenario
+    scenario = frame.current().scenario
     taking.offer(drawing.rows, {}, scenario, page="market", title=f"Price history of {gpu}")
 
 

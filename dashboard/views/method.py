@@ -4,16 +4,16 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import assumed, data, documents, parts, what_if
+from dashboard import assumed, data, documents, frame, parts, what_if
 from planner.assumptions import assumptions_document
 from planner.scenario import Scenario
 
 
 def show() -> None:
     """Draw the page."""
-    frame = parts.frame()
-    scenario = frame.scenario
-    with frame.head, st.container(key="answer"):
+    drawn = frame.current()
+    scenario = drawn.scenario
+    with drawn.head, st.container(key="answer"):
         st.subheader("Every number that is assumed, and every formula.", anchor=False)
         st.markdown(
             "Nothing here is hidden. Type another value into the table, and every page follows. "

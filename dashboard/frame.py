@@ -1,0 +1,72 @@
+"""The frame of every page: the ways to the others, its one sentence, the inputs, messages."""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dashboard import address, state
+from dashboard.inputs import draw_inputs
+from dashboard.parts import plain
+from planner.errors import PlannerError
+from planner.scenario import Scenario
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every page is given: the place of its one sentence, and the question."""
+
+    head: "DeltaGenerator"
+    scenario: Scenario
+
+
+_frame: ContextVar[Frame] = ContextVar("frame")
+
+
+def current() -> Frame:
+    """Return the frame of the page that is being drawn."""
+    return _frame.get()
+
+
+def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) -> Frame:
+    """
+    Draw the way to the other pages and the inputs, and read the question; stop where it cannot be asked.
+
+    Every field is drawn on every page, most of them folded: the question is the same everywhere.
+
+    Args:
+        page: Name of the page.
+        open_fields: Names of the fields that are not folded on this page.
+        pages: All pages by name.
+    """
+    ways = st.container(horizontal=True, gap="small", key="pages")
+    head, messages = st.container(), st.container()  # the sentence first, whatever else there is to say
+    session = st.session_state
+    address.read(page)
+    with st.container(key="inputs"):
+        draw_inputs(open_fields)
+    try:
+        scenario = state.from_widgets(session)
+    except PlannerError as error:
+        _draw_ways(ways, pages, address.last())
+        head.error(plain(error), icon=":material/error:")
+        st.stop()
+    _draw_ways(ways, pages, scenario)
+    address.write(scenario, page)
+    for complaint in address.complaints(scenario):
+        messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+    made = Frame(head, scenario)
+    _frame.set(made)
+    return made
+
+
+def _draw_ways(place: "DeltaGenerator", pages: Mapping[str, Any], scenario: Scenario) -> None:
+    """Draw the links between the pages; each takes the question along."""
+    with place:
+        for name, page in pages.items():
+            st.page_link(page, query_params=address.of_page(scenario, name))

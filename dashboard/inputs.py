@@ -1,0 +1,80 @@
+"""The inputs as widgets: those of the page open, all others folded."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.parts import plain
+from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
+
+# Two to a row on a narrow screen, five on a wide one.
+_WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider": 300, "tier": 300}
+
+
+def draw_inputs(open_fields: Sequence[str]) -> None:
+    """Draw every input; those that are not open on the page are folded, by group."""
+    if open_fields:
+        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+            for name in open_fields:
+                _widget(state.FIELDS[name], width=_WIDTHS.get(name, 165))
+    label = "More assumptions" if open_fields else "The question: model, use, owning, prices"
+    with st.expander(label, key="assumptions"):
+        for title, fields in state.GROUPS.items():
+            folded = [field for field in fields if field.name not in open_fields]
+            if folded:
+                st.markdown(f"**{title}**")
+                with st.container(horizontal=True, gap="medium"):
+                    for field in folded:
+                        _widget(field, width=_WIDTHS.get(field.name, 220))
+
+
+def _widget(field: Field, *, width: int) -> None:
+    """Draw one field; its key is its name in the address."""
+    shared: dict[str, Any] = {
+        "key": field.name,
+        "help": plain(field.help) or None,
+        "width": width,
+    }
+    match field.kind:
+        case Kind.CHOICE:
+            options = list(field.options())
+            index = None if field.default is None else options.index(field.default)
+            st.selectbox(
+                field.label,
+                options,
+                index=index,
+                placeholder="any",
+                accept_new_options=field.accepts_new,
+                **shared,
+            )
+        case Kind.MANY:
+            st.multiselect(
+                field.label,
+                list(field.options()),
+                accept_new_options=field.accepts_new,
+                placeholder="all" if field.name != "set" else "NAME=VALUE",
+                **shared,
+            )
+        case Kind.DAY:
+            st.date_input(field.label, None, FIRST_DAY, LAST_DAY, format="YYYY-MM-DD", **shared)
+        case Kind.TEXT:
+            st.text_input(field.label, value=None, **shared)
+        case Kind.SLIDER:
+            st.slider(
+                field.label, field.low, field.high, field.default, field.step, format=field.format, **shared
+            )
+        case Kind.NUMBER | Kind.COUNT:
+            as_kind = int if field.kind is Kind.COUNT else float
+            low, high, step = (None if x is None else as_kind(x) for x in (field.low, field.high, field.step))
+            st.number_input(
+                field.label,
+                low,
+                high,
+                field.default,
+                step,
+                format=field.format,
+                placeholder=field.placeholder,
+                **shared,
+            )

@@ -1,0 +1,148 @@
+"""Tabs of the Size page on the machine: formats, contexts, fine-tuning, launch commands, formulas."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from dashboard import charts, frame, parts, size_rows, taking
+from dashboard.commands.sizing_text import machine_name
+from planner import matrix
+from planner.launch import launches
+from planner.models import all_models
+from planner.sizing import Sizing
+from planner.sizing_figures import sizing_figures
+
+FIT_WORDS = {True: "fits", False: "does not fit"}
+
+
+def _row(sizing: Sizing) -> dict[str, object]:
+    """Return one sizing as a row of numbers."""
+    memory, speed = sizing.memory.to_document(), sizing.speed
+    return {
+        "weights": memory["weights_gib"],
+        "kv": memory["kv_cache_gib"],
+        "total": memory["total_gib"],
+        "total_gb": memory["total_gb"],
+        "fits": FIT_WORDS[sizing.memory.fits],
+        "decode": speed.decode_tokens_per_s if speed else None,
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "ttft": speed.ttft_ms if speed else None,
+        "basis": memory["basis"],
+    }
+
+
+def _columns() -> dict[str, object]:
+    number = st.column_config.NumberColumn
+    return {
+        "format": st.column_config.TextColumn("format", pinned=True),
+        "bits": number("bits per weight", format="%.2f"),
+        "context": number("context [tokens]", format="localized"),
+        "weights": number("weights [GiB]", format="%.2f"),
+        "kv": number("KV cache [GiB]", format="%.2f"),
+        "total": number("total [GiB]", format="%.2f"),
+        "total_gb": number("total [GB]", format="%.1f"),
+        "fits": "on this machine",
+        "decode": number("decode* [tok/s]", format="%.1f"),
+        "aggregate": number("all sequences* [tok/s]", format="%.0f"),
+        "ttft": number("first token* [ms]", format="%.0f"),
+        "basis": "weights from",
+        "smallest": st.column_config.TextColumn("smallest common machine", width="medium"),
+        "engine": "runs in",
+        "known": st.column_config.TextColumn("to know", width="large"),
+    }
+
+
+def formats(sizing: Sizing) -> None:
+    """Show every weight format on the machine."""
+    sized = matrix.over_quants(sizing.workload, sizing.machine)
+    engine = frame.current().scenario.engine
+    smallest, known = size_rows.smallest_machines(sized, engine), size_rows.notes_of_formats(sized)
+    rows = [
+        {"format": each.workload.quant.name, "bits": each.workload.quant.bits_per_weight}
+        | _row(each)
+        | {"smallest": holds, "engine": str(each.workload.engine), "known": note or None}
+        for each, holds, note in zip(sized, smallest, known, strict=True)
+    ]
+    where = machine_name(sizing)
+    parts.table(
+        rows, alt=f"Memory and speed in every weight format on {where}.", columns=_columns(), key="formats"
+    )
+    parts.estimate_note("An empty cell is not known, or the format does not fit.")
+    _offer(rows, f"{sizing.workload.model.name} on {where}, by format")
+
+
+def contexts(sizing: Sizing) -> None:
+    """Show every context length on the machine."""
+    sized = matrix.over_contexts(sizing.workload, sizing.machine)
+    rows = [{"context": each.workload.context_tokens} | _row(each) for each in sized]
+    parts.draw(charts.context(sized), key="context_chart")
+    where = machine_name(sizing)
+    parts.table(
+        rows, alt=f"Memory and speed at each context length on {where}.", columns=_columns(), key="contexts"
+    )
+    parts.estimate_note()
+    _offer(rows, f"{sizing.workload.model.name} on {where}, by context")
+
+
+def _offer(rows: Sequence[Mapping[str, object]], title: str) -> None:
+    scenario = frame.current().scenario
+    named = ["docs/methodology.md"]
+    taking.offer(rows, _columns(), scenario, page="size", title=title, sources=named)
+
+
+def finetuning(sizing: Sizing) -> None:
+    """Show what training the model takes."""
+    document = size_rows.finetuning_of(sizing.workload.model)
+    number = st.column_config.NumberColumn
+    parts.table(
+        document.rows,
+        alt=f"Memory for fine-tuning {sizing.workload.model.name}, by three ways and two methods.",
+        columns={
+            "tuning": "what is trained",
+            "method": "estimate",
+            "weights_gib": number("weights [GiB]", format="%.2f"),
+            "gradients_optimizer_gib": number("gradients, optimizer [GiB]", format="%.2f"),
+            "activations_gib": number("activations, buffers [GiB]", format="%.2f"),
+            "total_gib": number("total [GiB]", format="%.2f"),
+            "smallest": st.column_config.TextColumn("smallest machine", width="medium"),
+        },
+        key="finetuning",
+    )
+    for note in document.notes:
+        st.caption(parts.plain(note))
+
+
+def launch(sizing: Sizing) -> None:
+    """Show the commands that deploy it."""
+    if not sizing.memory.fits:
+        st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
+    for found in launches(sizing):
+        st.markdown(f"**{parts.plain(found.engine)}**")
+        # No colours: those of shell code are too faint to read on either theme.
+        st.code(found.command, language=None, wrap_lines=True)
+        if found.compose is not None:
+            with st.expander(f"The same as a file for docker compose ({parts.plain(found.engine)})"):
+                st.code(found.compose, language=None)
+        for note in found.notes:
+            st.caption(parts.note(note))
+
+
+def formulas(sizing: Sizing) -> None:
+    """Show every figure with its formula and the numbers of this configuration put in."""
+    rental = None
+    if sizing.workload.model.id in all_models():
+        rental = size_rows.rental_of(frame.current().scenario)
+    usd_per_hour = None if rental is None or rental.usd_per_hour is None else float(rental.usd_per_hour)
+    parts.table(
+        [figure.to_document() for figure in sizing_figures(sizing, usd_per_hour)],
+        alt="Formula, numbers and source of every figure of this configuration.",
+        columns={
+            "name": st.column_config.TextColumn("figure", pinned=True, width=180),
+            "value": st.column_config.NumberColumn("value", format="%.6g"),
+            "formula": st.column_config.TextColumn("formula", width=330),
+            "numbers": st.column_config.TextColumn("numbers put in", width="large"),
+            "is_estimate": "estimated",
+        },
+        key="formulas",
+    )
+    st.caption("The page Method derives each of them, with worked examples.")
