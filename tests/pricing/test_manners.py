@@ -161,7 +161,7 @@ def test_a_page_waits_for_the_longer_of_both_pauses(
         server.add("/acme/robots.txt", f"User-agent: *\nCrawl-delay: {delay}")
         server.add("/acme/pricing", b"here")
         with Client(base_urls=server.base_urls("acme"), clock=lambda: time.now, sleep=time.sleep) as client:
-            monkeypatch.setattr("pricing.http.is_loopback", never)  # as if it were far away
+            monkeypatch.setattr("pricing.manners.is_loopback", never)  # as if it were far away
             client.fetch(PAGE, ACME)
     assert time.slept == slept
 
@@ -171,7 +171,7 @@ def test_a_pause_that_no_run_can_wait_for_is_said(monkeypatch: pytest.MonkeyPatc
     with LoopbackServer() as server:
         server.add("/acme/robots.txt", "User-agent: *\nCrawl-delay: 3600")
         with Client(base_urls=server.base_urls("acme"), clock=lambda: time.now, sleep=time.sleep) as client:
-            monkeypatch.setattr("pricing.http.is_loopback", lambda host: False)
+            monkeypatch.setattr("pricing.manners.is_loopback", lambda host: False)
             with pytest.raises(FetchError, match="wants 3600 s of pause, more than is left of 60 s"):
                 client.fetch(PAGE, ACME)
     assert time.slept == []
