@@ -31,7 +31,7 @@ class Line:
 
     @contextmanager
     def watched(self, seconds: float) -> Iterator["Watch"]:
-        """Cut the connection after so long, however busily it drips: else only each single read is bounded."""
+        """Cut the connection after so long, however busily it drips: a single read alone is bounded."""
         watch = self._watch = Watch(self._cut)
         timer = threading.Timer(max(0.0, seconds), watch.cut)
         timer.daemon = True

@@ -3,6 +3,7 @@
 import configparser
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,50 @@ def test_the_timer_is_a_unit_file() -> None:
     timer.optionxform = str  # type: ignore[assignment]
     timer.read_string((DEPLOY / "breakeven-refresh.timer").read_text())
     assert timer["Install"]["WantedBy"] == "timers.target"
+
+
+def dockerfile() -> str:
+    """Lines that go on are joined, comments are gone."""
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+
+
+def test_what_the_image_is_made_of_is_there() -> None:
+    copied = [line.split()[1:-1] for line in dockerfile().splitlines() if line.startswith("COPY")]
+    own = [name for names in copied for name in names if not name.startswith("--from")]
+    assert {"pyproject.toml", "constraints.txt", "pricing", "migrations"} <= set(own)
+    for name in own:
+        assert name.startswith("/") or (ROOT / name).exists(), name
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert set(wheel["packages"]) <= set(own)
+    assert {Path(name).parts[0] for name in wheel["force-include"]} <= set(own)
+
+
+def test_the_image_installs_extras_that_exist_on_a_python_that_is_supported() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    match = re.search(r"'\.\[([a-z,]+)\]'", dockerfile())
+    assert match is not None
+    assert set(match[1].split(",")) <= set(project["optional-dependencies"])
+    images = set(re.findall(r"^FROM python:(\d+)\.(\d+)-slim", dockerfile(), re.MULTILINE))
+    ((major, minor),) = images  # one, since the second stage takes over what the first one built
+    least = re.search(r">=\s*(\d+)\.(\d+)", project["requires-python"])
+    assert least is not None
+    assert (int(major), int(minor)) >= (int(least[1]), int(least[2]))
+    assert "breakeven" in project["scripts"]
+
+
+def test_the_compose_file_names_what_it_defines() -> None:
+    document = compose()
+    services = document["services"]
+    build = services["dashboard"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    for name, service in services.items():
+        assert set(service.get("depends_on", {})) <= set(services), name
+        named = {volume.partition(":")[0] for volume in service.get("volumes", ())}
+        assert named <= set(document["volumes"]), name
+        assert "build" in service or service["image"] in {"breakeven", "postgres:17-alpine"}
+        settings = service.get("environment", {})
+        assert all(key.startswith(("BREAKEVEN_", "POSTGRES_")) for key in settings), name
+    (cache,) = services["scheduler"]["volumes"]
+    assert f"BREAKEVEN_CACHE_DIR={cache.partition(':')[2]}" in dockerfile()
