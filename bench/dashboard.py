@@ -1,4 +1,4 @@
-"""Time to the verdict in a real browser: first after start, in a new browser, after a change; as JSON."""
+"""Time to the verdict in a real browser - after start, new, after a change - and page sizes; as JSON."""
 
 import json
 import sys
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NEW_BROWSERS = 7
 SLIDER_STEPS = 30
 VERDICT = ".st-key-verdict"
+PAGES = {"decide": "", "size": "size", "market": "market", "compare": "compare", "method": "method"}
 SHOWS_A_VERDICT = f"document.querySelector({VERDICT!r})?.innerText.trim().length > 20"
 
 
@@ -35,6 +36,7 @@ def main() -> None:
             first = to_verdict(browser, url)
             new = sorted(to_verdict(browser, url) for _ in range(NEW_BROWSERS))
             steps = sorted(slider_steps(browser, url))
+            sizes = {name: page_size(browser, f"{url}/{path}") for name, path in PAGES.items()}
     figures = {
         "server_answers_s": answers_after,
         "first_visit_s": first,
@@ -43,6 +45,8 @@ def main() -> None:
         "slider_median_s": median(steps),
         "slider_p95_s": steps[int(0.95 * (len(steps) - 1))],
         "slider_max_s": steps[-1],
+        "files_of_a_new_browser_mb": sizes["decide"][0] / 1e6,
+        **{f"{name}_page_kb": messages / 1e3 for name, (_, messages) in sizes.items()},
     }
     print(json.dumps(figures))
 
@@ -57,6 +61,23 @@ def to_verdict(browser: "Browser", url: str) -> float:
     seconds = time.perf_counter() - start
     context.close()
     return seconds
+
+
+def page_size(browser: "Browser", url: str) -> tuple[int, int]:
+    """Return what a new browser fetches as files, compressed, and what the page itself sends. [B]"""
+    context = browser.new_context()
+    page = context.new_page()
+    files: list[int] = []
+    messages: list[int] = []
+    devtools = context.new_cdp_session(page)
+    devtools.send("Network.enable")
+    devtools.on("Network.loadingFinished", lambda event: files.append(int(event["encodedDataLength"])))
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda data: messages.append(len(data))))
+    page.goto(url)
+    page.locator("canvas").first.wait_for()
+    settle(page)
+    context.close()
+    return sum(files), sum(messages)
 
 
 def slider_steps(browser: "Browser", url: str) -> list[float]:
