@@ -42,26 +42,28 @@ def tornado(found: Sequence[Influence], currency: str, most: int = 10) -> Drawin
     """Show how far each assumption moves what owning costs more than renting, the strongest on top."""
     if not found:
         return None
+    sides = ["low end, thin", "high end, thick"]  # told apart without colour too
     values: list[dict[str, object]] = []
     for each in found[:most]:
         low, high = each.values[0], each.values[-1]
         name = f"{each.title} ({low:g} to {high:g} {each.unit})"
-        for side, end, gap in (("low end", low, each.gaps[0]), ("high end", high, each.gaps[-1])):
+        for side, end, gap in zip(sides, (low, high), (each.gaps[0], each.gaps[-1]), strict=True):
             values.append({"name": name, "from": each.gap_here, "to": gap, "side": side, "at": f"{end:g}"})
     names = list(dict.fromkeys(value["name"] for value in values))
-    sides = ["low end", "high end"]
     title = f"owning less renting [{currency}/month]; dotted: now"
     y_axis = alt.Y("name:N", sort=names, title=None, axis=None)
     base = alt.Chart(alt.Data(values=values))
     # Names stand above their bars: beside them a narrow screen would have no room for the bars.
     words = alt.Chart(alt.Data(values=[{"name": name} for name in names]))
-    words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12).encode(
+    room = alt.ExprRef("width < 500 ? 290 : 800")  # a longer name would leave the bars no width
+    words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12, limit=room).encode(
         x=alt.XValue(0), y=y_axis, text=alt.Text("name:N")
     )
-    bars = base.mark_bar(height=12).encode(
+    bars = base.mark_bar().encode(
         x=alt.X("from:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
         x2=alt.X2("to:Q"),
         y=y_axis,
+        size=alt.Size("side:N", scale=alt.Scale(domain=sides, range=[6, 12]), legend=None),
         color=alt.Color(
             "side:N",
             scale=alt.Scale(domain=sides, range=list(COLOURS[:2])),
