@@ -77,7 +77,7 @@ class Memory:
         self._counts: dict[str, set[int]] = defaultdict(set)
         self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
         self._accepted: dict[Key, KnownPrice] = {}
-        self._middles: dict[Key, tuple[float, datetime]] = {}
+        self._middles: dict[Key, tuple[float, datetime, bool]] = {}
         self._before = before
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
@@ -123,15 +123,16 @@ class Memory:
         if key not in self._verified:
             return None
         if key not in self._middles:
-            self._middles[key] = _middle(self._verified[key].values())
-        middle, seen_at = self._middles[key]
+            prices = self._verified[key].values()
+            self._middles[key] = (*_middle(prices), self._is_collected(number, prices))
+        middle, seen_at, is_collected = self._middles[key]
         return Recollection(
             level=number,
             what=what,
             usd_per_gpu_hour=middle,
             usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
             seen_at=seen_at,
-            is_collected=self._is_collected(number, self._verified[key].values()),
+            is_collected=is_collected,
         )
 
     def shows(self, offer: Offer, known: Recollection) -> bool:
