@@ -30,6 +30,7 @@ from planner.results import Result
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.shop import Shop, read_shop
+from planner.spread import Spread, spread
 from planner.tariffs import find_tariff
 from planner.tokens import TokenPrice
 from planner.verdict import proof, verdict, ways
@@ -161,6 +162,16 @@ class Plan:
         if own is None or rental is None:
             return None
         return sensitivity(own, rental, self.scenario, self.assumptions, draws=draws)
+
+    def spread(self, *, draws: int = DRAWS) -> Spread:
+        """
+        Return what every option costs in draws that all share, and how often each way is the cheapest.
+
+        Args:
+            draws: Of all inputs at once.
+        """
+        counts = [why is None for why in self.passed_over()]
+        return spread(self.options, counts, self.scenario, self.assumptions, draws=draws)
 
     def cost_by_hours(self, purchase: Option | None = None, rental: Option | None = None) -> CostByHours:
         """

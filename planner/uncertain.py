@@ -89,6 +89,15 @@ def uncertain_inputs(
         assumptions: The values in use.
         with_stated: Whether what the question states is among them, with that value as base.
     """
+    inputs = uncertain_of_purchase(purchase, scenario, assumptions, with_stated=with_stated)
+    rented = None if is_same_machine(purchase, rental) else speed_input(RENT_SPEED, rental, scenario)
+    return inputs if rented is None else [*inputs, rented]
+
+
+def uncertain_of_purchase(
+    purchase: Option, scenario: Scenario, assumptions: Assumptions, *, with_stated: bool = False
+) -> list[Uncertain]:
+    """Return what is not known of owning a machine, rents among it, each with its range."""
     basis = basis_of(purchase)
     inputs = [
         _assumed(name, basis, assumptions)
@@ -101,16 +110,20 @@ def uncertain_inputs(
         low, high = bought.usd_low / bought.usd, bought.usd_high / bought.usd
         title = "Price of the device over the middle of what its sources say"
         inputs.append(_ratio(PRICE, title, low, high, bought.source))
-    if scenario.has_demand:
-        for name, option, word in ((OWN_SPEED, purchase, "owned"), (RENT_SPEED, rental, "rented")):
-            if option.point is None or (name == RENT_SPEED and is_same_machine(purchase, rental)):
-                continue
-            speed = option.point.speed
-            low = speed.aggregate_low / speed.aggregate_tokens_per_s
-            high = speed.aggregate_high / speed.aggregate_tokens_per_s
-            title = f"Speed of the machine {word} over its estimate"
-            inputs.append(_ratio(name, title, low, high, 'docs/methodology.md, "Speed"'))
-    return inputs
+    speed = speed_input(OWN_SPEED, purchase, scenario)
+    return inputs if speed is None else [*inputs, speed]
+
+
+def speed_input(name: str, option: Option, scenario: Scenario) -> Uncertain | None:
+    """Return the speed of a machine over its estimate; None without a demand, where it sizes nothing."""
+    if not scenario.has_demand or option.point is None:
+        return None
+    speed = option.point.speed
+    low = speed.aggregate_low / speed.aggregate_tokens_per_s
+    high = speed.aggregate_high / speed.aggregate_tokens_per_s
+    word = "owned" if name == OWN_SPEED else "rented"
+    title = f"Speed of the machine {word} over its estimate"
+    return _ratio(name, title, low, high, 'docs/methodology.md, "Speed"')
 
 
 def basis_of(purchase: Option) -> BuyBasis:

@@ -162,17 +162,19 @@ def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
 
 
 def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
-    from dashboard.commands.sensitivity_text import headline, text
+    from dashboard.commands.sensitivity_text import headline, options_text, text
     from planner.sensitivity import SENSITIVITY_SCHEMA
 
-    found = plan.sensitivity()
+    found, spread = plan.sensitivity(), plan.spread()
+    shown = options_text(spread, plan.money)
+    document = {"schema": SENSITIVITY_SCHEMA, "all_options": spread.to_document()}
     if found is None:
         nothing = "no machine to buy has a rental to be compared with, so there is nothing to vary"
-        return Output(document={"schema": SENSITIVITY_SCHEMA}, text=nothing, warnings=warnings)
+        return Output(document=document, text=lambda: tables.paragraphs(nothing, shown), warnings=warnings)
     return Output(
-        document=found.to_document(),
+        document={**found.to_document(), **document},
         headline=headline(found),
-        text=lambda: text(found, plan.money),
+        text=lambda: text(found, plan.money, shown),
         warnings=warnings,
     )
 

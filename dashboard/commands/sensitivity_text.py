@@ -2,7 +2,12 @@
 
 from dashboard import tables
 from planner.money import Money
+from planner.options import Kind
 from planner.sensitivity import QUANTILES, Sensitivity, Swing, change_text
+from planner.spread import Spread
+
+OPTIONS_SHOWN = 12
+_WAYS = {Kind.RENT: "renting", Kind.BUY: "owning", Kind.API: "an API"}
 
 
 def headline(found: Sensitivity) -> str:
@@ -18,16 +23,40 @@ def headline(found: Sensitivity) -> str:
     )
 
 
-def text(found: Sensitivity, money: Money) -> str:
-    """Return what each input does alone, the largest effect first."""
+def text(found: Sensitivity, money: Money, options: str = "") -> str:
+    """Return what each input does alone, the largest effect first, and what all options cost."""
     headers = ("assumption", "unit", "low", "base", "high", *_money_headers(money), "flips", "source")
     rows = [_row(swing, money) for swing in found.swings]
     return tables.paragraphs(
         tables.table(headers, rows, left=(0, 1, 8, 9)),
         change_text(found, money),
+        options,
         f"Savings are those of buying, a month over the term: {money.text(found.saving_usd_per_month)} at "
         f"all base values. Draws are seeded ({found.seed}): the same question gives the same figures.",
         tables.ESTIMATE_NOTE,
+    )
+
+
+def options_text(found: Spread, money: Money) -> str:
+    """Return what the options cost in the same draws, and how often each way is the cheapest."""
+    ways = ", ".join(f"{_WAYS[kind]} in {share:.0%}" for kind, share in found.cheapest.items())
+    currency = money.currency
+    headers = ("option", "from", "tier", *(f"{currency}/month {each:.0%}" for each in QUANTILES), "cheapest")
+    rows = [
+        (
+            f"{'buy ' if each.option.kind is Kind.BUY and not each.option.is_own else ''}{each.option.name}",
+            each.option.provider or "",
+            each.option.tier or "",
+            *(f"{tables.money(money.amount(usd))}*" for usd in each.usd_per_month),
+            "does not count" if each.cheapest_fraction is None else f"{each.cheapest_fraction:.0%}",
+        )
+        for each in found.options[:OPTIONS_SHOWN]
+    ]
+    more = len(found.options) - len(rows)
+    return tables.paragraphs(
+        f"Of all options that count the cheapest over the term in {found.draws:,} draws: {ways}.",
+        tables.table(headers, rows, left=(0, 1, 2)) if rows else "",
+        f"{more} more in the JSON" if more > 0 else "",
     )
 
 
