@@ -121,8 +121,8 @@ OWNING = (
         label="Rents in the months to come",
         kind=Kind.CHOICE,
         options=lambda: tuple(RentPath),
-        hint="flat; decline: down 20 % a year; shock: up 40 % within five months, then down. The break-even "
-        "of all three stands below the answer.",
+        hint="flat; decline: down 20 % a year; shock: up 40 % within five months, then down. A note of the "
+        "plan gives the break-even on all three.",
     ),
     Field(
         name="budget_usd",

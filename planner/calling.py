@@ -110,7 +110,9 @@ def _option(
 ) -> Option:
     """Return the row of one API."""
     input_per_output = scenario.input_tokens / scenario.output_tokens
-    share = assumptions["cached_input_fraction"]
+    # A prompt that a machine of one's own need not compute again is read from a cache there too.
+    is_set = assumptions.is_set("cached_input_fraction") or not scenario.cached_input
+    share = assumptions["cached_input_fraction"] if is_set else scenario.cached_input
     usd_in, usd_out = price.usd_per_mtok_input or 0.0, price.usd_per_mtok_output or 0.0
     per_million = api_usd_per_month(
         input_per_output * TOKENS_PER_PRICE,

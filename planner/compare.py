@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from planner.assumptions import Assumptions
 from planner.calling import api_options
 from planner.carbon import find_carbon_intensity
+from planner.cashflow import CashFlow, cash_flow
 from planner.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
 from planner.currencies import FxRate
 from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
@@ -71,6 +72,7 @@ class Plan:
             "recommended": self.recommended.to_document(),
             "mixed": None if self.mixed is None else self.mixed.to_document(),
             "rent_paths": [result.to_document() for result in self.rent_paths()],
+            "cash": self.cash_flow().to_document(),
             "notes": list(self.notes),
             "proof": list(self.proof),
         }
@@ -145,6 +147,17 @@ class Plan:
         own = purchase or self.purchase
         against = None if own is None or own.is_own else own.compared_with
         return rent_paths(own, against, self.assumptions)
+
+    def cash_flow(self, purchase: Option | None = None) -> CashFlow:
+        """
+        Return what renting, owning and calling an API cost in each month of the term.
+
+        Args:
+            purchase: The machine to buy; the plan's cheapest where None.
+        """
+        own = purchase or self.purchase
+        against = None if own is None else own.compared_with
+        return cash_flow(against or self.rental, own, self.api, self.assumptions)
 
     def sensitivity(self, purchase: Option | None = None, *, draws: int = DRAWS) -> Sensitivity | None:
         """

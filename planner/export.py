@@ -205,12 +205,19 @@ def to_focus(plan: Plan, permalink: str | None = None) -> bytes:
 
 
 def to_xlsx(plan: Plan, permalink: str | None = None) -> bytes:
-    """Return the options and what was left out as a workbook."""
+    """Return the options, the cash of every month of the term and what was left out as a workbook."""
     left_out = Table(
         columns=(Column("what", str), Column("why", str)),
         rows=tuple((entry.what, entry.why) for entry in plan.excluded),
     )
-    sheets = {"Options": (preamble(plan, permalink), option_table(plan)), "Left out": ([], left_out)}
+    cash = plan.cash_flow()
+    ways = (("rent", cash.rent_name), ("own", cash.own_name), ("api", cash.api_name))
+    named = [(way, name or "none") for way, name in ways]
+    sheets = {
+        "Options": (preamble(plan, permalink), option_table(plan)),
+        "Cash": (named, cash.to_table()),
+        "Left out": ([], left_out),
+    }
     return xlsx_bytes(sheets, newest_price(plan) or datetime(2000, 1, 1, tzinfo=UTC))
 
 

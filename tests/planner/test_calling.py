@@ -82,3 +82,18 @@ def test_filters_that_an_api_cannot_meet_leave_it_out() -> None:
     assert plan_of([rate()], tier=["on_demand"]).api is None
     assert plan_of([rate()], provider=["runpod"]).api is None
     assert plan_of([rate()], provider=["DeepInfra"]).api.provider == "deepinfra"  # type: ignore[union-attr]
+
+
+def test_what_a_machine_need_not_compute_again_an_api_reads_from_its_cache() -> None:
+    def month(**options: object) -> float:
+        found = plan_of(
+            [], "deepseek-v3.1", tokens_per_month=1e6, input_tokens=800, output_tokens=100, **options
+        )
+        (option,) = (each for each in found.options if each.provider == "deepinfra")
+        return option.usd_per_month or 0.0
+
+    # DeepInfra: 0.25 in, 0.13 cached, 0.95 out; 8 million in and one million out.
+    assert month() == pytest.approx(8 * 0.25 + 0.95)
+    assert month(cached_input=0.5) == pytest.approx(4 * 0.25 + 4 * 0.13 + 0.95)
+    assert month(cached_input=0.5, set=["cached_input_fraction=0"]) == pytest.approx(8 * 0.25 + 0.95)
+    assert month(set=["cached_input_fraction=0.25"]) == pytest.approx(6 * 0.25 + 2 * 0.13 + 0.95)

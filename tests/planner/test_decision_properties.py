@@ -152,7 +152,8 @@ def test_at_the_rent_at_which_the_answer_flips_both_cost_the_same(owner: str, ho
 
 # -- what is shown --------------------------------------------------------------------------------------
 
-SAVINGS = ("saving", "effect", "net present value")  # differences, which may well be below 0
+# Differences and cash received, which may well be below 0.
+SAVINGS = ("saving", "effect", "net present value", ".cash.own_usd")
 
 
 @FEW

@@ -121,7 +121,7 @@ def test_estimates_are_marked_in_text(found: Plan) -> None:
 
 def test_workbook_reads_back(found: Plan) -> None:
     book = openpyxl.load_workbook(io.BytesIO(FORMATS["xlsx"](found, None)))
-    assert book.sheetnames == ["Options", "Left out"]
+    assert book.sheetnames == ["Options", "Cash", "Left out"]
     lines = list(book["Options"].iter_rows(values_only=True))
     assert lines[0][:2] == ("verdict", found.verdict)
     header = next(index for index, line in enumerate(lines) if line[0] == "rank")
