@@ -13,6 +13,7 @@ from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.errors import InvalidScenario, UnknownName
 from planner.explain import Explanation, explain
 from planner.gpus import all_gpus, find_gpu
+from planner.growth import carries_until_months, growth_remarks
 from planner.measured import Measurement, measurement_of
 from planner.mixed import MixedFleet, mixed_fleet, mixed_text
 from planner.models import Model, find_model
@@ -65,7 +66,12 @@ class Plan:
             "scenario": self.scenario.to_document(),
             "verdict": self.verdict,
             "options": [
-                {**option.to_document(), "is_too_slow": option.is_too_slow, "passed_over": why_not}
+                {
+                    **option.to_document(),
+                    "carries_until_months": carries_until_months(option, self.scenario, self.assumptions),
+                    "is_too_slow": option.is_too_slow,
+                    "passed_over": why_not,
+                }
                 for option, why_not in zip(self.options, self.passed_over(), strict=True)
             ],
             "excluded": [entry.to_document() for entry in self.excluded],
@@ -294,9 +300,10 @@ def plan(
         money=money,
         assumptions=assumptions,
     )
+    growing = growth_remarks(scenario, assumptions, made.rental, made.purchase)
     found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
     notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
-    notes += [] if sure is None else [change_text(sure, money)]
+    notes += [*growing, *([] if sure is None else [change_text(sure, money)])]
     return replace(made, notes=(*made.notes, *notes))
 
 

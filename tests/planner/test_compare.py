@@ -29,7 +29,7 @@ OPTION_KEYS = [
     "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
     "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
-    "aggregate_source", "usd_per_month_over_term", "is_too_slow", "passed_over",
+    "aggregate_source", "usd_per_month_over_term", "carries_until_months", "is_too_slow", "passed_over",
 ]  # fmt: skip
 
 
@@ -668,6 +668,25 @@ def test_where_every_machine_is_too_slow_a_verified_price_goes_before_a_cheaper_
     assert (why["bundled"], why["checked"]) == ("not verified, others are", None)
     bought = next(option for option in found.options if option.kind is Kind.BUY)
     assert bought.compared_with is found.rental or bought.compared_with.provider == "checked"  # type: ignore[union-attr]
+
+
+def test_a_growing_demand_says_until_when_the_machines_of_today_carry_it() -> None:
+    options: dict[str, object] = {"gpu": "RTX 4090", "gpus": 1, "tokens_per_month": 3e9, "hours_per_day": 24}
+    rates = [rate("a", "RTX 4090", 1, "0.40")]
+    found = plan_of(rates, SMALL, **options, set=["demand_growth_per_year=1"])
+    document = next(each for each in found.to_document()["options"] if each["kind"] == "rent")  # type: ignore[attr-defined]
+    point = rented(found).point
+    assert point is not None
+    # Doubling in a year: 12 x log2(what they carry / 3e9 / (730 x 3,600))
+    spare = point.capacity_tokens_per_s * point.replicas / (3e9 / (730 * 3600))
+    assert document["carries_until_months"] == pytest.approx(12 * math.log2(spare))
+    (note,) = (each for each in found.notes if "The demand changes by +100% a year" in each)
+    assert f"carry it until month {12 * math.log2(spare):,.0f}; then more of them are needed" in note
+    assert rented(found).usd_per_month == rented(plan_of(rates, SMALL, **options)).usd_per_month
+    flat = plan_of(rates, SMALL, **options)
+    assert {each["carries_until_months"] for each in flat.to_document()["options"]} == {None}  # type: ignore[attr-defined]
+    asked = plan_of(rates, SMALL, gpu="RTX 4090", gpus=1, set=["demand_growth_per_year=0.5"])
+    assert any("no demand is given that could grow" in each for each in asked.notes)
 
 
 def test_a_day_without_any_price_is_not_a_model_that_nothing_serves() -> None:
