@@ -13,7 +13,19 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-PARTS = ("plan", "size", "grid", "decision", "dashboard", "load", "scale", "refresh", "crash", "faults")
+PARTS = (
+    "plan",
+    "size",
+    "rows",
+    "grid",
+    "decision",
+    "dashboard",
+    "load",
+    "scale",
+    "refresh",
+    "crash",
+    "faults",
+)
 RUNS = 7
 
 
