@@ -84,6 +84,8 @@ def others(scenario: Scenario) -> list[Influence]:
         session[_ANEW] = question, what_if.planned_anew(scenario, bar.progress)
         bar.empty()
     found: list[Influence] = session[_ANEW][1]
+    if not found:
+        st.info("No other assumption moves the answer.")
     return found
 
 

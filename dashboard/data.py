@@ -27,6 +27,7 @@ from planner.tokens import TokenPrice
 from pricing.settings import Settings
 from pricing.store import Store
 
+Key = tuple[str, str, int, int]  # question, database, its revision, own measurements
 # Ages of prices are part of what is shown: it is computed anew after this time even if nothing was written.
 KEEP_SECONDS = 600
 
@@ -118,10 +119,10 @@ def _prices(
     return Prices(rates, left_out, _store.quotes(), tokens)
 
 
-def question_key(scenario: Scenario) -> tuple[str, str, int]:
-    """Return what an answer depends on: the question and the prices."""
+def question_key(scenario: Scenario) -> Key:
+    """Return what an answer depends on: the question, the prices, and what the user has measured."""
     opened = store()
-    return permalink(scenario), opened.label, opened.revision()
+    return permalink(scenario), opened.label, opened.revision(), hash(own_results())
 
 
 def in_currency(money: Money, usd: float | None) -> float | None:

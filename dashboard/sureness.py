@@ -81,7 +81,7 @@ def band(found: Plan) -> Band | None:
 
 
 @st.cache_resource(max_entries=128, ttl=data.KEEP_SECONDS, show_spinner=False)
-def _drawn(question: tuple[str, str, int], _found: Plan) -> Sensitivity | None:
+def _drawn(question: data.Key, _found: Plan) -> Sensitivity | None:
     return _found.sensitivity()
 
 

@@ -104,7 +104,7 @@ def at_hand(found: Plan) -> list[Influence]:
 
 
 @st.cache_resource(max_entries=128, ttl=data.KEEP_SECONDS, show_spinner=False)
-def _at_hand(question: tuple[str, str, int], _found: Plan) -> list[Influence]:
+def _at_hand(question: data.Key, _found: Plan) -> list[Influence]:
     purchase = _found.purchase
     rental = None if purchase is None else purchase.compared_with
     if purchase is None or rental is None:

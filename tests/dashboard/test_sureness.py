@@ -72,3 +72,11 @@ def test_hardware_that_is_there_has_nothing_to_pay_back(database):
     found = data.plan(Scenario(model="qwen3-8b", own="1x RTX 4090"))
     assert found.purchase.is_own
     assert sureness.band(found) is None
+
+
+def test_own_measurements_are_part_of_what_an_answer_depends_on(database, monkeypatch):
+    question = Scenario(model="qwen3-8b")
+    before = data.question_key(question)
+    assert data.question_key(question) == before
+    monkeypatch.setattr(data, "own_results", lambda: ("a measurement",))
+    assert data.question_key(question) != before
