@@ -13,8 +13,9 @@ from planner.workload import Engine, Machine, Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "talking.md"
-# Cohere Command R, 35 B dense. Source: https://huggingface.co/CohereForAI/c4ai-command-r-v01, config.json; the same shape stands in
-# the defaults of CohereConfig, https://huggingface.co/docs/transformers/model_doc/cohere (40 layers, 64 heads, all of their own KV).
+# Cohere Command R, 35 B dense; its shape stands in the defaults of CohereConfig too.
+# Source: https://huggingface.co/CohereForAI/c4ai-command-r-v01, config.json;
+# https://huggingface.co/docs/transformers/model_doc/cohere
 DENSE = ROOT / "bench" / "data" / "command-r-35b.json"
 GPU = "H100 SXM"
 FORMATS = ("BF16", "FP8")
