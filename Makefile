@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: dashboard test lint bench examples calculators calibrate accuracy wheel clean
+.PHONY: dashboard test lint bench examples calculators calibrate accuracy peers wheel clean
 
 dashboard: $(VENV)/.installed
 	@$(BIN)/breakeven dashboard --port $(PORT)
@@ -31,6 +31,9 @@ calibrate: $(VENV)/.installed-dev
 
 accuracy: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.accuracy
+
+peers: $(VENV)/.installed-dev
+	@$(BIN)/python -m tools.peers
 
 wheel: $(VENV)/.installed-dev
 	@$(BIN)/python -m build --wheel

@@ -45,6 +45,7 @@ class Conditions:
     is_compiled: Numbers = 0.0  # MLC: kernels compiled for one model
     burst: Numbers = 0.0  # all requests of a run sent at the same moment
     staggered: Numbers = 0.0  # requests of random lengths, which therefore come one by one
+    polling_steps: Numbers = 1.0  # after how many of its steps an engine looks for new requests
     no_server: Numbers = 0.0  # batches given to the engine itself, without requests
     offline: Numbers = 0.0  # all requests queued at once
 
@@ -168,7 +169,8 @@ def _server(p: Parameters, place: Place) -> Reached:
         prompt_host_efficiency=p["llama.prompt_host"],
         pipeline_share=0.0,
         first_token_s=p["server.first_token_ms"] * engine("first_token") * 1e-3 * (1.0 - now.no_server),
-        waiting_steps=p["server.waiting_steps"] * (1.0 - now.no_server),
+        # half of the steps between two looks for requests pass on average
+        waiting_steps=(p["server.waiting_steps"] + (now.polling_steps - 1.0) / 2.0) * (1.0 - now.no_server),
         # of a burst, half of the others come first on average
         queue_share=np.where(now.burst, 0.5, np.minimum(queue, 0.5)),
         run_share=np.power(p["run.offline"], now.offline),

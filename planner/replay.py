@@ -1,5 +1,6 @@
 """Published measurements as configurations of the formulas: the estimate of each, as it was measured."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
@@ -53,6 +54,7 @@ MOST_SEQUENCES = 2048
 # A sequence holds its prompt and, on average over those in flight, this part of its answer.
 WRITTEN_SHARE = 0.6
 # The publisher's checkpoints for TensorRT-LLM in these formats ask for a cache of 8 bits.
+_POLLED = re.compile(r"polled every (\d+) steps")
 _EIGHT_BIT_CACHES = ("FP8", "NVFP4", "MXFP4")
 
 
@@ -69,6 +71,7 @@ class Trials:
     place: Place
     offload: Offload
     batch: Column
+    asking: Column  # requests in flight and those that memory does not hold
     chunk_tokens: Column  # NaN: the engine's own
     tail: Column  # batches over requests, of runs with random lengths
 
@@ -112,6 +115,7 @@ def trials(results: Sequence[Result], engine: Engine) -> Trials:
         place=_stacked([place_of(ask) for ask in questions]),
         offload=_stacked([offload_of(ask) for ask in questions]),
         batch=np.array([float(np.ravel(ask.batch)[0]) for ask in questions]),
+        asking=np.array([float(result.concurrency or 0) for result in kept]),
         chunk_tokens=np.array([float(result.ubatch or np.nan) for result in kept]),
         tail=np.array([_tail(result) for result in kept]),
     )
@@ -132,6 +136,7 @@ def predictions(these: Trials, parameters: Parameters | None = None) -> Column:
         batch=these.batch,
         output_tokens=work.output_tokens,
         reached=known,
+        asking=these.asking,
     )
     written, given = work.output_tokens, work.prompt_tokens
     aggregate = steady.aggregate_tokens_per_s / (1.0 + _tail_cost(parameters) * these.tail)
@@ -187,7 +192,7 @@ def _question(result: Result) -> Question:
         return ask
     kept = replace(ask, context_tokens=max(1.0, given + WRITTEN_SHARE * written))
     most = max(1.0, float(largest_batch(kept, (1,))[0]))
-    wanted = float(result.concurrency or MOST_SEQUENCES)
+    wanted = float(result.concurrency or min(MOST_SEQUENCES, result.requests or MOST_SEQUENCES))
     return replace(ask, batch=np.array([min(wanted, most)]))
 
 
@@ -224,12 +229,19 @@ def _cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
 def _parallel(result: Result) -> Parallel:
     if result.engine == Engine.LLAMA_CPP:
         return Parallel()
-    tensor = float((result.gpu_count if (result.dp or 1) > 1 else result.tp) or result.gpu_count or 1)
+    tensor = _tensor_ranks(result)
     return Parallel(
         tensor=tensor,
         experts=min(tensor, float(result.ep or 1)),
         attention=min(tensor, float(result.dp or 1)),
     )
+
+
+def _tensor_ranks(result: Result) -> float:
+    """Return the GPUs that share a layer; some sources state only those that share attention as `tp`."""
+    count = result.gpu_count or 1
+    shared = (result.tp or count) * (result.pp or 1)
+    return float(count if (result.dp or 1) > 1 and shared != count else result.tp or count)
 
 
 def _conditions(result: Result) -> Conditions:
@@ -246,6 +258,7 @@ def _conditions(result: Result) -> Conditions:
         is_compiled=float(is_compiled),
         burst=float(result.requests is not None and result.requests == result.concurrency),
         staggered=float(notes.startswith("bench_serving")),
+        polling_steps=float(polled[1]) if (polled := _POLLED.search(notes)) else 1.0,
         no_server=float(result.kind == "offline_max" or result.metric == "agg_total_tps" or "habana" in name),
         offline=float(result.kind == "offline_max"),
     )

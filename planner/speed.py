@@ -255,13 +255,15 @@ def steady_state(
     batch: Numbers,
     output_tokens: Numbers,
     reached: Reached,
+    asking: Numbers = 0.0,
 ) -> SteadyState:
     """
     Requests always in flight, each waiting for its own prompt and slowed by the prompts of the others.
 
     While one request decodes, each of the others brings one prompt, and a prompt stops the decoding of all.
     A share of that stall is met before the first token, the rest between tokens. By Little's law the output
-    rate is batch x output / time of a request; alone, nothing is added to the decode step.
+    rate is batch x output / time of a request; alone, nothing is added to the decode step. Where more ask
+    than are in flight, each waits outside until its turn: asking / batch - 1 times the time of a request.
 
     Args:
         decode_s: One decode step at this batch. [s]
@@ -270,6 +272,7 @@ def steady_state(
         batch: Requests in flight.
         output_tokens: Of one request.
         reached: Overheads and waiting.
+        asking: Requests in flight and waiting for a place among them; no more than the batch where fewer.
 
     Source:
         docs/methodology.md, "Speed".
@@ -282,6 +285,7 @@ def steady_state(
     tpot = decode_s + stall * (1.0 - early) / further
     request_s = ttft + (output_tokens - 1.0) * tpot
     aggregate = batch * output_tokens / request_s * reached.run_share
+    ttft = ttft + request_s * np.maximum(asking / batch - 1.0, 0.0)
     return SteadyState(ttft_s=ttft, tpot_s=tpot, aggregate_tokens_per_s=aggregate)
 
 

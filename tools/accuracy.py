@@ -16,12 +16,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.bounds import best_possible, is_impossible
 from planner.corrections import DECODE, PROMPT, case_of_result, likeness
 from planner.gpus import all_gpus
 from planner.memory_replay import memory_checks
 from planner.ranges import span_of
 from planner.replay import METRICS, Trials, predictions
-from planner.results import all_results
+from planner.results import Result, all_results
 from planner.training_replay import training_checks
 from tools.calibrate import (
     KINDS,
@@ -36,6 +37,7 @@ from tools.calibrate import (
     quantity_rows,
     speed_residuals,
 )
+from tools.peer_table import CACHES, Own, peer_table
 
 OUT = ROOT / "docs" / "accuracy.md"
 TEXT = ROOT / "tools" / "accuracy.md.in"
@@ -108,6 +110,7 @@ def compared() -> tuple[Comparison, ...]:
 def main(arguments: Sequence[str]) -> None:
     """Write the document and the left-out predictions."""
     all_compared = compared()
+    impossible, without = _possible(all_compared)
     values = {
         "summary": _summary(all_compared),
         "speed_by_source": _by_source(all_compared),
@@ -116,7 +119,9 @@ def main(arguments: Sequence[str]) -> None:
         "answered": _answered(all_compared),
         "rows": f"{sum(len(one.these.results) for one in all_compared):,}",
         "own": _own(all_compared),
-        "peers": _peers(),
+        "peers": _peers(all_compared),
+        "impossible": impossible,
+        "without_impossible": without,
     }
     text = TEXT.read_text(encoding="utf-8")
     for name, value in values.items():
@@ -207,15 +212,9 @@ def _worst(all_compared: Sequence[Comparison]) -> str:
                 candidates.append((off, one, place))
         for _, one, place in sorted(candidates, key=lambda item: -item[0])[:WORST]:
             result = one.these.results[place]
-            lengths = f"{result.input_tokens or 0:,.0f} + {result.output_tokens or 0:,.0f}"
-            quant = result.quant_name or "(format not stated)"
-            what = (
-                f"{result.model} {quant}, {result.gpu_count}x {result.gpu}, "
-                f"{result.engine_name}, batch {result.concurrency or 'queued'}, {lengths}"
-            )
             lines.append(
-                f"| {title} | {result.row_id} | {what} | {result.value:,.4g} {result.unit} | "
-                f"{one.outside[place]:,.4g} |"
+                f"| {title} | {result.row_id} | {_configuration(result)} | "
+                f"{result.value:,.4g} {result.unit} | {one.outside[place]:,.4g} |"
             )
     return "\n".join(lines)
 
@@ -303,9 +302,57 @@ def _answered(all_compared: Sequence[Comparison]) -> str:
     )
 
 
-def _peers() -> str:
-    path = ROOT / "tools" / "peers.md"
-    return path.read_text(encoding="utf-8").strip() if path.exists() else "Not run."
+def _possible(all_compared: Sequence[Comparison]) -> tuple[str, str]:
+    """Return which rows their hardware does not allow as stated, and the figures without them."""
+    lines = [
+        "| row | configuration | measured | at most |",
+        "| --- | --- | --- | --- |",
+    ]
+    for one in all_compared:
+        bound = best_possible(one.these)
+        for place in np.flatnonzero(is_impossible(one.these)):
+            result = one.these.results[place]
+            lines.append(
+                f"| {result.row_id} | {_configuration(result)} | {result.value:,.4g} {result.unit} | "
+                f"{bound[place]:,.4g} |"
+            )
+    without = []
+    for quantity, (title, _) in CLASSES.items():
+        errors = [
+            _errors(one.outside, one.these, quantity_rows(one.these, quantity) & ~is_impossible(one.these))
+            for one in all_compared
+        ]
+        without.append(f"{title} {_median(np.concatenate(errors))}, {_p90(np.concatenate(errors))}")
+    return "\n".join(lines), "; ".join(without)
+
+
+def _configuration(result: Result) -> str:
+    lengths = f"{result.input_tokens or 0:,.0f} + {result.output_tokens or 0:,.0f}"
+    quant = result.quant_name or "(format not stated)"
+    return (
+        f"{result.model} {quant}, {result.gpu_count}x {result.gpu}, "
+        f"{result.engine_name}, batch {result.concurrency or 'queued'}, {lengths}"
+    )
+
+
+def _peers(all_compared: Sequence[Comparison]) -> str:
+    """Return what other calculators say of the same rows."""
+    ours = {
+        one.these.results[place].row_id: Own(
+            quantity=title,
+            measured=float(one.these.measured[place]),
+            error=float(one.outside[place] / one.these.measured[place] - 1.0),
+        )
+        for one in all_compared
+        for quantity, (title, _) in CLASSES.items()
+        for place in np.flatnonzero(quantity_rows(one.these, quantity))
+    }
+    caches = {
+        check.result.row_id: Own(quantity=CACHES, measured=check.result.value, error=check.error)
+        for check in memory_checks()
+        if check.quantity == CACHES
+    }
+    return peer_table(ours, caches)
 
 
 def _write_left_out(all_compared: Sequence[Comparison]) -> None:

@@ -95,6 +95,35 @@ DEVICES = {
 HOST_CHANNELS = re.compile(r"(\d+)(?:ch|x\d+ GB) DDR5(?:-| at about )(\d{4})")
 
 
+# What sources say of all their runs elsewhere than beside the numbers.
+# InferenceX draws lengths evenly between 0.8 and 1 of the nominal ones and sends ten requests for each in
+# flight: github.com/SemiAnalysisAI/InferenceX, benchmarks/ (`--random-range-ratio`, `--num-prompts`).
+INFERENCEX = "InferenceX/InferenceMAX"
+INFERENCEX_MEAN_LENGTH = 0.9
+INFERENCEX_ROUNDS = 10
+INFERENCEX_ROUNDS_OF = {("zai-org/GLM-5", "H200 SXM"): 5}
+# Its recipes for these models on Blackwell let SGLang look for new requests only every 10 steps, every 30
+# from 16 requests in flight on (`--scheduler-recv-interval` in dsr1_* and qwen3.5_* of the same folder).
+INFERENCEX_POLLING = ("deepseek-ai/", "Qwen/Qwen3.5")
+BLACKWELL = ("B200", "B300", "GB200")
+# TensorRT-LLM's overview runs mixtures of experts with attention data parallel (`enable_attention_dp`) and
+# expert parallel (`--ep`, of a degree that it does not give: all ranks here), and sends so many requests of
+# a prompt and an answer: docs/source/performance/perf-overview.md, "Reproducing Benchmarked Results".
+TENSORRT = "NVIDIA/TensorRT-LLM performance overview"
+TENSORRT_REQUESTS = {
+    (128, 128): 30000,
+    (128, 2048): 3000,
+    (128, 4096): 1500,
+    (500, 2000): 3000,
+    (1000, 1000): 3000,
+    (1000, 2000): 1500,
+    (2048, 128): 3000,
+    (2048, 2048): 1500,
+    (5000, 500): 1500,
+    (20000, 2000): 1000,
+}
+
+
 def rows_of(folder: Path) -> Iterable[dict[str, str]]:
     """Return all rows in the columns of the file, those of speed first."""
     sizes = _file_sizes(folder)
@@ -163,7 +192,31 @@ def _result(row: Row, sizes: Mapping[tuple[str, str], float]) -> dict[str, str]:
         "kind": row["kind"],
         "notes": notes,
     }
-    return {name: values[name] for name in COLUMNS}
+    return {name: values[name] for name in COLUMNS} | _said_elsewhere(row, model)
+
+
+def _said_elsewhere(row: Row, model: Model | None) -> dict[str, str]:
+    """Return the fields of which a source says more than beside the number."""
+    if row["source"].startswith(INFERENCEX):
+        in_flight, notes = float(row["concurrency"]), row["notes"].strip()
+        is_polled = row["engine"].casefold() == "sglang" and row["hardware"] in BLACKWELL
+        if is_polled and row["model"].startswith(INFERENCEX_POLLING):
+            notes += f"; requests polled every {30 if in_flight >= 16 else 10} steps"
+        rounds = INFERENCEX_ROUNDS_OF.get((row["model"], row["hardware"]), INFERENCEX_ROUNDS)
+        return {
+            "requests": _number(str(rounds * in_flight)),
+            "input_tokens": _number(str(INFERENCEX_MEAN_LENGTH * float(row["isl"]))),
+            "output_tokens": _number(str(INFERENCEX_MEAN_LENGTH * float(row["osl"]))),
+            "notes": notes,
+        }
+    if row["source"].startswith(TENSORRT):
+        shared = model is not None and model.moe is not None and float(row["tp"] or 1) > 1
+        return {
+            "requests": str(TENSORRT_REQUESTS[int(float(row["isl"])), int(float(row["osl"]))]),
+            "dp": _number(row["tp"]) if shared else "",
+            "ep": _number(row["tp"]) if shared else "",
+        }
+    return {}
 
 
 def _model(name: str) -> Model | None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from planner.bounds import is_impossible
 from planner.constants import constants
 from planner.corrections import DECODE, LEVELS, PROMPT, REPEATED, TIMES, case_of_result
 from planner.devices import range_factor
@@ -168,12 +169,13 @@ def fit(
     Fit some constants to some measurements.
 
     Args:
-        these: The measurements.
+        these: The measurements; those that their hardware does not allow as stated are left aside.
         held: Values of all constants that do not move.
         names: The constants that may move; those that no measurement tells of keep their prior.
         known: The priors of all constants.
         start: Where the search begins, the priors where None; saves time and changes nothing else.
     """
+    these = these.chosen(~is_impossible(these))
     by_name = {prior.name: prior for prior in known}
     values = {**held, **{name: by_name[name].value for name in names}}
     weights, goal = row_weights(these), np.log(these.measured)
@@ -239,7 +241,7 @@ def quantity_rows(these: Trials, quantity: str) -> NDArray[np.bool_]:
 
 def range_ends(these: Trials, predicted: Values, quantity: str) -> tuple[float, float] | None:
     """Return the shares of an estimate between which 80 % of the left-out rows lie, None without rows."""
-    which = quantity_rows(these, quantity)
+    which = quantity_rows(these, quantity) & ~is_impossible(these)
     if not which.any():
         return None
     widening = np.array([range_factor(all_gpus()[result.gpu], these.engine) for result in these.results])

@@ -41,7 +41,7 @@ def test_the_very_configuration_is_found_and_named_as_such():
     )
     first, second = nearest(asked, on("H100 SXM", 4), 2)
     assert first.is_same
-    assert first.distance == 0
+    assert 0 < first.distance < 0.03  # its lengths of 1,024 are the longest; their means are 921.6
     assert first.run.measured == {"tpot_ms": 13.1922, "ttft_ms": 121.413}
     assert not second.is_same
     assert second.distance > 0.1

@@ -38,7 +38,7 @@ def test_rows_taken_apart_give_the_same(both):
 
 
 def test_a_measurement_of_today_is_estimated_as_a_user_would_be_told():
-    # FP8 on four H100 in vLLM, 16 requests of 1,024 + 1,024 tokens, half of the answer in the cache
+    # FP8 on four H100 in vLLM, 16 requests of 921.6 + 921.6 tokens, half of the answer in the cache
     these = trials(some("sil-0310"), Engine.VLLM)
     result = these.results[0]
     assert result.model == "llama-3.1-70b-instruct"
@@ -53,7 +53,7 @@ def test_a_measurement_of_today_is_estimated_as_a_user_would_be_told():
     )
     speed = size(asked, Machine(gpu=all_gpus()[result.gpu], gpu_count=result.gpu_count)).speed
     name = {"tpot_ms": "tpot_ms", "ttft_ms": "ttft_ms"}[result.metric]
-    assert predictions(these)[0] == pytest.approx(getattr(speed, name), rel=1e-6)
+    assert predictions(these)[0] == pytest.approx(getattr(speed, name), rel=1e-3)  # lengths are whole there
 
 
 def test_old_engines_and_missing_kernels_are_conditions_of_their_rows(both):

@@ -79,6 +79,11 @@ def test_every_published_value_is_carried(shared):
         # the prompt of the same record was in the cache
         ("lmx-0033", {"context_tokens": 16384.0}),
         ("sglc-0004", {"requests": 80}),
+        # lengths between 0.8 and 1 of 1,024, ten requests for each of the 16 in flight
+        ("sil-0310", {"requests": 160, "input_tokens": 921.6, "output_tokens": 921.6}),
+        # attention data parallel with experts only, 3,000 requests of 1,000 + 1,000 tokens
+        ("trt-0134", {"requests": 30000, "dp": 8, "ep": 8}),
+        ("trt-0001", {"dp": None, "ep": None}),
     ],
 )
 def test_what_the_notes_say_in_words(row_id, expected):

@@ -355,6 +355,17 @@ def test_steady_state_as_worked_in_the_methodology():
     assert steady.aggregate_tokens_per_s == pytest.approx(1380.9, abs=0.1)
 
 
+def test_requests_that_are_not_taken_up_wait_for_the_others():
+    known = {"decode_s": 0.02, "prompt_s": 0.12, "other_prompt_s": 0.1, "batch": 32.0}
+    served = steady_state(**known, output_tokens=1024.0, reached=ROUND)
+    for asking in (8.0, 32.0):
+        assert steady_state(**known, output_tokens=1024.0, reached=ROUND, asking=asking) == served
+    # half as many again stand outside for half the time of a request, 0.479 + 1,023 x 0.02273 s
+    crowded = steady_state(**known, output_tokens=1024.0, reached=ROUND, asking=48.0)
+    assert crowded.ttft_s == pytest.approx(served.ttft_s + (0.479375 + 2.79 + 20.46) / 2)
+    assert crowded.aggregate_tokens_per_s == served.aggregate_tokens_per_s
+
+
 def test_prompts_alone_limit_how_many_requests_are_served():
     # Short answers: never more requests than prompts can be read.
     for output in (1.0, 2.0, 16.0):
