@@ -15,8 +15,8 @@ from pathlib import Path
 from planner.breakeven import MAX_MONTHS, break_even_months, break_even_tokens_per_month
 from planner.compare import Plan, plan
 from planner.cost import capital_usd_per_year, own_cost, usd_per_available_gpu_hour, usd_per_million_tokens
-from planner.options import BuyBasis, Option
 from planner.scenario import Scenario
+from planner.supply.options import BuyBasis, Option
 from planner.units import HOURS_PER_MONTH, HOURS_PER_YEAR, TOKENS_PER_PRICE
 from pricing.store import Store
 

@@ -22,11 +22,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from pricing import database  # noqa: E402
 from pricing.collect import source_names  # noqa: E402
 from pricing.http import Client  # noqa: E402
-from pricing.runs import run  # noqa: E402
+from pricing.running.runs import run  # noqa: E402
 from pricing.settings import Settings  # noqa: E402
+from pricing.storage import database  # noqa: E402
 from pricing.store import Store  # noqa: E402
 
 KILLS = 100

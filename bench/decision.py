@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from statistics import median
 
 from planner.compare import plan
-from planner.options import Kind
 from planner.scenario import Scenario
+from planner.supply.options import Kind
 from pricing.store import Store
 
 RUNS = 5

@@ -19,7 +19,7 @@ from planner.cost import (
     usd_per_available_gpu_hour,
     usd_per_million_tokens,
 )
-from planner.depreciation import Way, schedule
+from planner.supply.depreciation import Way, schedule
 from planner.units import HOURS_PER_YEAR
 
 FILE = Path(__file__).parent / "data" / "published_examples.csv"

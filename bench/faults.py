@@ -21,20 +21,20 @@ sys.path.insert(0, str(ROOT))
 from past import ended, faulty, percent, real_moves, replayed, reserved_again, switched  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
-from planner.currencies import all_currencies  # noqa: E402
+from planner.catalogues.currencies import all_currencies  # noqa: E402
 from planner.rates import Tier  # noqa: E402
 from pricing.collect import judge  # noqa: E402
 from pricing.errors import NormaliseError, PricingError  # noqa: E402
-from pricing.gather import read  # noqa: E402
-from pricing.market import Market  # noqa: E402
-from pricing.memory import KnownPrice, Origin, ProviderResult, RunStatus, remembered  # noqa: E402
 from pricing.normalise import normalise  # noqa: E402
 from pricing.offer import Offer, Problem, RawOffer, Verdict  # noqa: E402
 from pricing.provider import Page, Provider, ProviderClass  # noqa: E402
-from pricing.recall import Memory  # noqa: E402
 from pricing.registry import kinds, providers  # noqa: E402
-from pricing.snapshot import snapshot_offers, superseded_at  # noqa: E402
+from pricing.running.gather import read  # noqa: E402
+from pricing.storage.memory import KnownPrice, Origin, ProviderResult, RunStatus, remembered  # noqa: E402
+from pricing.storage.snapshot import snapshot_offers, superseded_at  # noqa: E402
 from pricing.store import Store  # noqa: E402
+from pricing.verification.market import Market  # noqa: E402
+from pricing.verification.recall import Memory  # noqa: E402
 from pricing.verify import is_plausible  # noqa: E402
 from tests.conftest import shared_folder  # noqa: E402
 

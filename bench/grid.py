@@ -4,10 +4,10 @@ import json
 import time
 from statistics import median
 
-from planner.gpus import all_gpus
-from planner.grid import size_grid
-from planner.models import all_models
-from planner.quants import all_quants
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants
+from planner.serving.grid import size_grid
 
 RUNS = 5
 

@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from shelf import Shelf
 
-from planner.currencies import all_currencies
+from planner.catalogues.currencies import all_currencies
 from planner.rates import Tier
 from pricing.collect import content_digest, judge
-from pricing.limits import OLD_PAGE_AFTER
-from pricing.market import Market
-from pricing.memory import Origin, remembered
-from pricing.naming import identify
 from pricing.offer import Offer, Verdict
+from pricing.parsing.naming import identify
 from pricing.registry import kinds
-from pricing.rules import is_first_sight
-from pricing.snapshot import snapshot_offers
+from pricing.storage.memory import Origin, remembered
+from pricing.storage.snapshot import snapshot_offers
+from pricing.verification.limits import OLD_PAGE_AFTER
+from pricing.verification.market import Market
+from pricing.verification.rules import is_first_sight
 
 # What a name without memory or form means in these tables; only prices of one series are compared.
 MEANT = {

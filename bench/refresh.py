@@ -250,7 +250,7 @@ RATES = """<?xml version="1.0" encoding="UTF-8"?>
 def once(names: list[str]) -> dict[str, Any]:
     """Refresh these sources, or all, in this process; tell how long it took and what memory it needed."""
     from pricing.http import Client
-    from pricing.runs import run
+    from pricing.running.runs import run
     from pricing.settings import Settings
     from pricing.store import Store
 
@@ -271,7 +271,7 @@ def once(names: list[str]) -> dict[str, Any]:
 
 def replay_json(file: str) -> dict[str, Any]:
     """Read a saved offer file in its other form, in this process."""
-    from pricing.replay import replay
+    from pricing.running.replay import replay
     from pricing.store import Store
 
     memory = Memory()
@@ -388,7 +388,7 @@ def main() -> int:
         if found is not None:
             print(json.dumps(found))
         return 0
-    from pricing import database
+    from pricing.storage import database
 
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:

@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import all_quants
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants
 
 COUNT = 100_000
 RUNS = 3

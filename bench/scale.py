@@ -27,10 +27,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from planner.gpus import all_gpus  # noqa: E402
+from planner.catalogues.gpus import all_gpus  # noqa: E402
 from planner.rates import Billing, Tier  # noqa: E402
-from pricing.memory import ProviderResult, RunStatus  # noqa: E402
 from pricing.offer import Offer, Verdict  # noqa: E402
+from pricing.storage.memory import ProviderResult, RunStatus  # noqa: E402
 from pricing.store import Store  # noqa: E402
 
 OFFERS, WEEKS, CHANGED_SHARE = 50_000, 156, 0.03

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from pricing.memory import KnownPrice, Origin, remembered
 from pricing.offer import Offer, Verdict
-from pricing.queries import EARLIER_KEPT, WAITING_KEPT
+from pricing.storage.memory import KnownPrice, Origin, remembered
+from pricing.storage.queries import EARLIER_KEPT, WAITING_KEPT
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import Model, find_model
+from planner.catalogues.quants import find_quant
 from planner.configs import model_from_config
-from planner.gpus import find_gpu
-from planner.models import Model, find_model
-from planner.quants import find_quant
 from planner.sizing import size
 from planner.talking import Talk, talk
 from planner.workload import Engine, Machine, Workload

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, parts, state, what_if
-from dashboard.fields import FIELDS
+from dashboard.form.fields import FIELDS
 from dashboard.what_if import Influence
 from planner.assumptions import all_assumptions
 from planner.errors import PlannerError

@@ -13,17 +13,17 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.ownresults import kept_results
+from dashboard.files.ownresults import kept_results
 from dashboard.state import permalink
+from planner.answers.money import Money
+from planner.catalogues.purchases import PricePoint
+from planner.catalogues.results import Result
+from planner.catalogues.tokens import TokenPrice
 from planner.compare import Plan
 from planner.compare import plan as make_plan
-from planner.money import Money
-from planner.options import Excluded
-from planner.purchases import PricePoint
 from planner.rates import Rate
-from planner.results import Result
 from planner.scenario import Scenario
-from planner.tokens import TokenPrice
+from planner.supply.options import Excluded
 from pricing.settings import Settings
 from pricing.store import Store
 

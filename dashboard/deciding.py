@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import data, market_rows, parts, refreshing, tables
-from pricing.memory import RunStatus
-from pricing.stored import StoredOffer
+from dashboard import data, parts, refreshing, tables
+from dashboard.rows import market_rows
+from pricing.storage.memory import RunStatus
+from pricing.storage.stored import StoredOffer
 
 READ_ONLY = "This server is read-only: prices are refreshed and decided on elsewhere."
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import address, state
-from dashboard.inputs import draw_inputs
+from dashboard.form.inputs import draw_inputs
 from dashboard.parts import plain
 from planner.errors import PlannerError
 from planner.scenario import Scenario

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import frame, parts, simulator, size_rows, state, tables
-from planner import capacity
+from dashboard import frame, parts, simulator, state, tables
+from dashboard.rows import size_rows
+from planner.serving import capacity
 from planner.sizing import Sizing
 
 if TYPE_CHECKING:

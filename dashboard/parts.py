@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import tables
-from dashboard.fields import with_controls
+from dashboard.form.fields import with_controls
 from planner.errors import PlannerError
 from pricing.errors import PricingError
 
 if TYPE_CHECKING:
     from dashboard.charts import Drawing
-    from dashboard.points import Cell
+    from dashboard.rows.points import Cell
 
 log = logging.getLogger(__name__)
 

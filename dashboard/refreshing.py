@@ -15,7 +15,7 @@ from pricing.settings import Settings
 from pricing.store import Store
 
 if TYPE_CHECKING:
-    from pricing.reports import ProviderReport
+    from pricing.running.reports import ProviderReport
 
 COMMAND = "the dashboard"  # for whoever finds the lock of the database taken
 
@@ -97,7 +97,7 @@ def start(names: Sequence[str], store: Store, settings: Settings, now: datetime)
 def _work(job: Refresh, names: list[str], store: Store, settings: Settings) -> None:
     """Ask the sources; whatever ends it becomes the state of the job."""
     from pricing.http import Client
-    from pricing.runs import run
+    from pricing.running.runs import run
 
     def progress(report: "ProviderReport") -> None:
         job.reports.append(report)

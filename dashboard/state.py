@@ -9,12 +9,12 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.fields import FIELDS, GROUPS, Field, Kind, as_widget_value
+from dashboard.form.fields import FIELDS, GROUPS, Field, Kind, as_widget_value
 from planner.assumptions import split_settings
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import find_quant
 from planner.errors import InvalidScenario, PlannerError, UnknownName
-from planner.gpus import find_gpu
-from planner.models import find_model
-from planner.quants import find_quant
 from planner.rates import Tier
 from planner.scenario import DEFAULT_MODEL, SCENARIO_VERSION, Owned, Scenario
 from pricing.errors import PricingError
@@ -273,7 +273,7 @@ def _canonical(name: str, value: str, *, has_quant: bool) -> tuple[dict[str, str
         owned = Owned.parse(value)
         gpu, said = _device(name, owned.gpu)
         return {"own": f"{owned.gpu_count}x {gpu}"}, said
-    from planner.tariffs import find_tariff
+    from planner.catalogues.tariffs import find_tariff
 
     find_tariff(value)
     return {name: value}, []

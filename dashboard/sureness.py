@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dashboard import data
-from dashboard.points import Span
+from dashboard.rows.points import Span
+from planner.answers.verdict import times_text
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
-from planner.verdict import times_text
 
 NEVER = f"not within {MAX_MONTHS // 12} years"
 

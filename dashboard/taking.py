@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard import address, data
 from dashboard.documents import DOWNLOADS
-from planner.documents import ESTIMATE_NOTE
-from planner.listing import LISTING_FORMATS, Rows, about
+from planner.exports.documents import ESTIMATE_NOTE
+from planner.exports.listing import LISTING_FORMATS, Rows, about
 from planner.scenario import Scenario
 
 

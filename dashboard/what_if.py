@@ -8,9 +8,9 @@ import streamlit as st
 from dashboard import data
 from planner.assumptions import Owner, all_assumptions
 from planner.compare import Plan
-from planner.effects import InputEffect, input_effects
-from planner.options import Option
 from planner.scenario import Scenario
+from planner.supply.options import Option
+from planner.uncertainty.effects import InputEffect, input_effects
 
 EFFECT_POINTS = 9  # enough to see where a curve bends, and few enough to wait for
 WHOLE = ("input_tokens", "output_tokens", "host_gpus")  # numbers of things

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard import charts, frame, parts, size_rows, taking
+from dashboard import charts, frame, parts, taking
 from dashboard.commands.sizing_text import machine_name
+from dashboard.rows import size_rows
 from planner import matrix
+from planner.catalogues.models import all_models
 from planner.launch import launches
-from planner.models import all_models
+from planner.serving.sizing_figures import sizing_figures
 from planner.sizing import Sizing
-from planner.sizing_figures import sizing_figures
 
 FIT_WORDS = {True: "fits", False: "does not fit"}
 

@@ -1,4 +1,4 @@
-"""How Alembic runs our migrations: on the connection given by `pricing.database`, or one of its own."""
+"""How Alembic runs our migrations: on the connection given by `pricing.storage.database`, or its own."""
 
 import os
 from typing import Any, Literal
@@ -6,9 +6,9 @@ from typing import Any, Literal
 from alembic import context
 from sqlalchemy import Connection
 
-from pricing.columns import Usd, UtcTime
-from pricing.engines import find_target, migrating_engine
 from pricing.settings import Settings
+from pricing.storage.columns import Usd, UtcTime
+from pricing.storage.engines import find_target, migrating_engine
 from pricing.tables import METADATA
 
 

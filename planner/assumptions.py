@@ -11,7 +11,7 @@ from types import MappingProxyType
 from planner.catalogue import build, close_matches, read_toml, unique
 from planner.errors import InvalidScenario, UnknownName
 from planner.numbers import parse_number
-from planner.paths import Moves, RentPath
+from planner.supply.paths import Moves, RentPath
 
 # The comma before a further NAME=; the one of a decimal comma is left for the number to refuse.
 _NEXT_SETTING = re.compile(r",(?=\s*[A-Za-z_]+\s*=|\s*$)")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InvalidScenario
-from planner.paths import cumulative_usd
+from planner.supply.paths import cumulative_usd
 from planner.units import DAYS_PER_MONTH, TOKENS_PER_PRICE
 
 # Beyond twenty years no machine is the same machine: a later break-even is none.

@@ -3,39 +3,39 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from planner.answers.cashflow import CashFlow, cash_flow
+from planner.answers.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
+from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
+from planner.answers.explain import Explanation, explain
+from planner.answers.money import Money
+from planner.answers.pathsummary import PathResult, paths_text, rent_paths
+from planner.answers.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
+from planner.answers.remarks import remarks
+from planner.answers.verdict import proof, verdict, ways
 from planner.assumptions import Assumptions
-from planner.calling import api_options
-from planner.carbon import find_carbon_intensity
-from planner.cashflow import CashFlow, cash_flow
-from planner.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
-from planner.currencies import FxRate
-from planner.curves import CostByHours, Crossing, cost_by_hours, crossing
+from planner.catalogues.carbon import find_carbon_intensity
+from planner.catalogues.currencies import FxRate
+from planner.catalogues.gpus import all_gpus, find_gpu
+from planner.catalogues.models import Model, find_model
+from planner.catalogues.purchases import PricePoint
+from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.results import Result
+from planner.catalogues.tariffs import find_tariff
+from planner.catalogues.tokens import TokenPrice
 from planner.errors import InvalidScenario, UnknownName
-from planner.explain import Explanation, explain
-from planner.gpus import all_gpus, find_gpu
-from planner.growth import carries_until_months, growth_remarks
-from planner.measured import Measurement, measurement_of
-from planner.mixed import MixedFleet, mixed_fleet, mixed_text
-from planner.models import Model, find_model
-from planner.money import Money
-from planner.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
-from planner.options import BuyBasis, Excluded, Option, names_text, ranked
-from planner.owning import Terms, buy_options
-from planner.pathsummary import PathResult, paths_text, rent_paths
-from planner.purchases import PricePoint
-from planner.quants import QuantFormat, find_quant
+from planner.measurements.measured import Measurement, measurement_of
 from planner.rates import Rate
-from planner.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
-from planner.remarks import remarks
-from planner.renting import Market, read_market, rent_options
-from planner.results import Result
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
-from planner.shop import Shop, read_shop
-from planner.spread import Spread, spread
-from planner.tariffs import find_tariff
-from planner.tokens import TokenPrice
-from planner.verdict import proof, verdict, ways
+from planner.supply.calling import api_options
+from planner.supply.growth import carries_until_months, growth_remarks
+from planner.supply.mixed import MixedFleet, mixed_fleet, mixed_text
+from planner.supply.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
+from planner.supply.options import BuyBasis, Excluded, Option, names_text, ranked
+from planner.supply.owning import Terms, buy_options
+from planner.supply.renting import Market, read_market, rent_options
+from planner.supply.shop import Shop, read_shop
+from planner.uncertainty.spread import Spread, spread
 
 PLAN_SCHEMA = "breakeven.plan/1"
 # Machines on offer end at 16 GPUs; what would need more is counted, not listed.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from planner.catalogues.models import Model
 from planner.errors import UnknownArchitecture, UnreadableModel
-from planner.models import Model
 from planner.reading.counting import count_parameters
 from planner.reading.experts import EXPERTS, FeedForward, feed_forward
 from planner.reading.fields import MOST_CONFIG_BYTES, MOST_LAYERS, Config, open_config, parse_config

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, log
 
-from planner.constants import family_of, is_tensor_parallel
-from planner.corrections import shape_key
-from planner.devices import compute_flops
-from planner.gpus import Gpu, all_gpus
+from planner.catalogues.gpus import Gpu, all_gpus
+from planner.catalogues.models import Model, all_models
+from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.results import Result, all_results
+from planner.measurements.corrections import shape_key
+from planner.measurements.replay import predictions, trials
 from planner.memory import weights
-from planner.models import Model, all_models
-from planner.quants import QuantFormat, find_quant
-from planner.replay import predictions, trials
-from planner.results import Result, all_results
-from planner.shape import shape_of
-from planner.work import weights_read_bytes
+from planner.serving.constants import family_of, is_tensor_parallel
+from planner.serving.devices import compute_flops
+from planner.serving.shape import shape_of
+from planner.serving.work import weights_read_bytes
 from planner.workload import Engine, Machine, Workload
 
 EVIDENCE_SCHEMA = "breakeven.evidence/1"

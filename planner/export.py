@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from planner.answers.explain import is_estimate
 from planner.compare import Plan
-from planner.documents import ESTIMATE_NOTE, markdown, page
 from planner.errors import InvalidScenario
-from planner.explain import is_estimate
-from planner.focus import FOCUS_COLUMNS, focus_rows
-from planner.options import Option
-from planner.table import Column, Table, parquet_bytes, xlsx_bytes
+from planner.exports.documents import ESTIMATE_NOTE, markdown, page
+from planner.exports.focus import FOCUS_COLUMNS, focus_rows
+from planner.exports.table import Column, Table, parquet_bytes, xlsx_bytes
+from planner.supply.options import Option
 
 LICENCE_NOTE = (
     "made with breakeven (Apache-2.0); prices and measurements belong to their sources, named with each "

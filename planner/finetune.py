@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from planner.adapters import Targets
-from planner.constants import constants
-from planner.gpus import Gpu, all_gpus
+from planner.catalogues.gpus import Gpu, all_gpus
+from planner.catalogues.models import Model
+from planner.catalogues.quants import find_quant
+from planner.finetuning.adapters import Targets
+from planner.finetuning.training import Training, Tuning, TuningMemory, memory
 from planner.memory import simple_usable_bytes, simple_weights, visible_bytes
-from planner.models import Model
-from planner.quants import find_quant
-from planner.training import Training, Tuning, TuningMemory, memory
+from planner.serving.constants import constants
 from planner.units import GB, GIB
 
 FINETUNE_SCHEMA = "breakeven.finetune/1"

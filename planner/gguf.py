@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from planner.catalogues.quants import all_quants
 from planner.configs import ModelReading, read_config
 from planner.errors import UnreadableModel
-from planner.quants import all_quants
 from planner.reading.ggml import file_types, nearest_format
 from planner.reading.gguf import GgufHeader
 from planner.reading.gguf_config import config_from_gguf

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.catalogue import lookup_key
-from planner.constants import constants, is_tensor_parallel
+from planner.catalogues.models import Model, aliases_of
+from planner.catalogues.quants import QuantFamily, QuantFormat
 from planner.memory import is_native, visible_bytes
-from planner.models import Model, aliases_of
-from planner.quants import QuantFamily, QuantFormat
+from planner.serving.constants import constants, is_tensor_parallel
 from planner.sizing import Sizing
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Layout, Workload, engine_for

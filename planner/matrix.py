@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from planner.gpus import Gpu, all_gpus
-from planner.notes import model_context
-from planner.quants import QuantFormat, all_quants
+from planner.catalogues.gpus import Gpu, all_gpus
+from planner.catalogues.quants import QuantFormat, all_quants
+from planner.serving.notes import model_context
 from planner.sizing import Sizing, size, size_machines
 from planner.workload import Machine, Workload, engine_for
 

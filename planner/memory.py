@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.constants import constants, is_tensor_parallel
-from planner.gpus import DeviceClass, Gpu
-from planner.models import Model
-from planner.quants import QuantFamily, QuantFormat
-from planner.shape import Shape, shape_of
-from planner.stored import StoredWeights
+from planner.catalogues.gpus import DeviceClass, Gpu
+from planner.catalogues.models import Model
+from planner.catalogues.quants import QuantFamily, QuantFormat
+from planner.catalogues.stored import StoredWeights
+from planner.serving.constants import constants, is_tensor_parallel
+from planner.serving.shape import Shape, shape_of
 from planner.units import GIB, MIB, Numbers
 from planner.workload import Engine, Method
 
@@ -197,7 +197,7 @@ def kv_cache_bytes(
         layout: Of the engine.
 
     Source:
-        docs/methodology.md, "Memory"; elements by attention kind as in planner/shape.py.
+        docs/methodology.md, "Memory"; elements by attention kind as in planner/serving/shape.py.
     """
     tokens = np.ceil(context_tokens / layout.block_tokens) * layout.block_tokens
     elements: Numbers = 0.0

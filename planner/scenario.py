@@ -15,14 +15,14 @@ import tomli_w
 
 from planner.assumptions import Assumptions, Owner, parse_settings
 from planner.catalogue import close_matches
+from planner.catalogues.models import Model
+from planner.catalogues.quants import QuantFormat
 from planner.errors import InvalidScenario, UnknownName
 from planner.fields import choice, count, day, name_list, number, words
-from planner.load import ALLOWED, LoadProfile
-from planner.models import Model
-from planner.paths import RentPath
-from planner.quants import QuantFormat
 from planner.rates import Tier
 from planner.reading.facts import parse_facts, parse_params
+from planner.supply.load import ALLOWED, LoadProfile
+from planner.supply.paths import RentPath
 from planner.units import DAYS_PER_MONTH, HOURS_PER_MONTH
 from planner.workload import MOST_DRAFTED, MOST_GPUS, Engine, KvDtype, Layout, Method, Workload, engine_for
 
@@ -210,7 +210,7 @@ class Scenario:
             missing = "acceptance" if self.acceptance is None else "draft_tokens"
             raise InvalidScenario(missing, None, "draft_tokens and acceptance together: how many, how often")
         if self.currency != "USD":
-            from planner.currencies import usd_per_unit
+            from planner.catalogues.currencies import usd_per_unit
 
             usd_per_unit(self.currency)
         if self.electricity_region is not None and self.electricity_usd_per_kwh != DEFAULT_USD_PER_KWH:

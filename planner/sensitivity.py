@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.answers.money import Money
 from planner.assumptions import Assumptions
-from planner.comparison import Comparison
-from planner.money import Money
-from planner.options import Option
 from planner.scenario import Scenario
-from planner.uncertain import Draws, Uncertain, uncertain_inputs
+from planner.supply.options import Option
+from planner.uncertainty.comparison import Comparison
+from planner.uncertainty.uncertain import Draws, Uncertain, uncertain_inputs
 
 SENSITIVITY_SCHEMA = "breakeven.sensitivity/1"
 DRAWS = 10_000

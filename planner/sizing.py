@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from planner.corrections import Correction, case_of, corrections
+from planner.catalogues.gpus import Gpu
 from planner.errors import InvalidScenario
-from planner.estimate import (
+from planner.measurements.corrections import Correction, case_of, corrections
+from planner.memory import SEARCH_LIMIT, Weights
+from planner.serving.estimate import (
     BOUNDS,
     MemoryColumns,
     Question,
@@ -20,12 +22,10 @@ from planner.estimate import (
     speed_columns,
     spilled_bytes,
 )
-from planner.gpus import Gpu
-from planner.memory import SEARCH_LIMIT, Weights
-from planner.notes import has_rates, machine_notes, model_context, workload_notes
-from planner.question import question_of, weights_of
-from planner.ranges import Span, decode_span_of, span_of
-from planner.speeds import Bound, Speed, SpeedSource, corrected, stated
+from planner.serving.notes import has_rates, machine_notes, model_context, workload_notes
+from planner.serving.question import question_of, weights_of
+from planner.serving.ranges import Span, decode_span_of, span_of
+from planner.serving.speeds import Bound, Speed, SpeedSource, corrected, stated
 from planner.units import GB, GIB
 from planner.workload import Engine, Machine, Method, Workload
 

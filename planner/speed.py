@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.constants import constants
-from planner.reached import Reached
+from planner.serving.constants import constants
+from planner.serving.reached import Reached
+from planner.serving.work import Work, experts_read_share
 from planner.units import GB, Numbers
-from planner.work import Work, experts_read_share
 from planner.workload import Engine, Method
 
 # Prompts of llama.cpp are cut into batches of this many chunks, which GPUs with layers of their own work on

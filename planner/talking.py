@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from planner.errors import InvalidScenario
+from planner.serving.usability import Thresholds, Usability, Verdict, verdict
 from planner.sizing import Sizing
 from planner.units import GIB
-from planner.usability import Thresholds, Usability, Verdict, verdict
 
 TALK_SCHEMA = "breakeven.talk/1"
 

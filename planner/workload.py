@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from planner.catalogues.gpus import Gpu
+from planner.catalogues.models import Model
+from planner.catalogues.quants import QuantFamily, QuantFormat
+from planner.catalogues.results import Result
 from planner.errors import InvalidScenario
-from planner.gpus import Gpu
-from planner.models import Model
-from planner.quants import QuantFamily, QuantFormat
-from planner.results import Result
 
 # GPUs that one machine, or one group of machines, may have.
 MOST_GPUS = 1024

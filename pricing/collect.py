@@ -9,24 +9,24 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from planner.currencies import FxRate, all_currencies
-from pricing.asking import ASKING_LIMIT_S, Answer, ask, ask_all, one_line
-from pricing.currencies import Rates
+from planner.catalogues.currencies import FxRate, all_currencies
 from pricing.errors import StoreError
-from pricing.gather import Fetcher
-from pricing.limits import OLD_PAGE_AFTER
-from pricing.market import Market
-from pricing.memory import KnownPrice, ProviderResult, RunStatus
+from pricing.money.currencies import Rates
 from pricing.offer import Offer, Problem, Verdict
+from pricing.parsing.reader import Here, Reader
 from pricing.provider import Keys, Provider, ProviderClass
-from pricing.reader import Here, Reader
 from pricing.registry import find_provider, kinds, providers
-from pricing.reports import ProviderReport, RunReport
+from pricing.running.gather import Fetcher
+from pricing.running.reports import ProviderReport, RunReport
 from pricing.settings import Settings
+from pricing.storage.memory import KnownPrice, ProviderResult, RunStatus
+from pricing.verification.limits import OLD_PAGE_AFTER
+from pricing.verification.market import Market
 from pricing.verify import is_first_sight, verify
+from pricing.web.asking import ASKING_LIMIT_S, Answer, ask, ask_all, one_line
 
 if TYPE_CHECKING:
-    from pricing.writing import RecordReport
+    from pricing.storage.writing import RecordReport
 
 __all__ = [
     "ProviderReport",

@@ -19,16 +19,16 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from pricing.addresses import destination, mirror
-from pricing.answers import Answers
 from pricing.errors import FetchError
-from pricing.failures import Again, Failures, Lost
-from pricing.kept import Kept, KeptPages
-from pricing.line import Line, Watch
-from pricing.manners import Manners, pause_before
 from pricing.provider import Page, Request, Site
-from pricing.robots import PRODUCT
 from pricing.settings import Settings
+from pricing.storage.kept import Kept, KeptPages
+from pricing.web.addresses import destination, mirror
+from pricing.web.answers import Answers
+from pricing.web.failures import Again, Failures, Lost
+from pricing.web.line import Line, Watch
+from pricing.web.manners import Manners, pause_before
+from pricing.web.robots import PRODUCT
 
 __all__ = ["Client", "user_agent"]
 

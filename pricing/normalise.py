@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 
-from planner.currencies import FxRate
-from planner.gpus import Gpu
-from pricing.columns import MAX_MICROS
+from planner.catalogues.currencies import FxRate
+from planner.catalogues.gpus import Gpu
 from pricing.errors import NormaliseError
-from pricing.naming import form_of, identify
 from pricing.offer import Offer, RawOffer, Verdict
-from pricing.regions import normalise_region
+from pricing.parsing.naming import form_of, identify
+from pricing.parsing.regions import normalise_region
+from pricing.storage.columns import MAX_MICROS
 
 __all__ = ["normalise", "normalise_region"]
 

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from pricing.memory import RunStatus
-from pricing.moves import Move
 from pricing.provider import ProviderClass
 from pricing.registry import kinds, provider_infos
-from pricing.reports import RunReport
+from pricing.running.reports import RunReport
+from pricing.storage.memory import RunStatus
+from pricing.verification.moves import Move
 
 logger = logging.getLogger(__name__)
 

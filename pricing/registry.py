@@ -13,8 +13,8 @@ from types import MappingProxyType, ModuleType
 
 from planner.catalogue import close_matches
 from pricing.errors import PricingError, UnknownProvider
-from pricing.limits import POSTED_LISTS
 from pricing.provider import Provider, ProviderClass
+from pricing.verification.limits import POSTED_LISTS
 
 __all__ = [
     "ProviderInfo",

@@ -22,8 +22,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 
 from pricing.errors import RunInProgress, StoreError
-from pricing.health import RECENT
-from pricing.runs import LAST_GOOD_RUN, SCHEDULES
+from pricing.running.health import RECENT
+from pricing.running.runs import LAST_GOOD_RUN, SCHEDULES
 from pricing.store import Store
 
 JOB = "refresh"

@@ -7,16 +7,16 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from pricing.addresses import mirror
 from pricing.errors import SettingsError
 from pricing.provider import Keys
-from pricing.sqlite_urls import sqlite_place
+from pricing.storage.sqlite_urls import sqlite_place
+from pricing.web.addresses import mirror
 
 PREFIX = "BREAKEVEN_"
 KEY_SUFFIX = "_API_KEY"
 BASE_URL_SUFFIX = "_BASE_URL"
 DATABASE_SCHEMES = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg", "postgres")
-# Verification compares with the market of the last months. Source: pricing/market.py, WINDOW.
+# Verification compares with the market of the last months. Source: pricing/verification/market.py, WINDOW.
 MIN_RETENTION_DAYS = 180
 # Longer headers are cut or refused. Source: own choice.
 MAX_CONTACT = 200

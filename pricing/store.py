@@ -10,24 +10,31 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, Engine, text
 
 from planner.rates import Rate
-from pricing import database, queries, rating
-from pricing.engines import TIMEOUT_S, Target, find_target, reading_engine, store_errors, writing_engine
 from pricing.errors import StoreError
-from pricing.memory import KnownPrice, ProviderResult
-from pricing.queries import Where
-from pricing.statuses import replaced_pages, statuses, unchanged_since
-from pricing.stored import LeftOut, ProviderStatus, StoredOffer
+from pricing.storage import database, queries, rating
+from pricing.storage.engines import (
+    TIMEOUT_S,
+    Target,
+    find_target,
+    reading_engine,
+    store_errors,
+    writing_engine,
+)
+from pricing.storage.memory import KnownPrice, ProviderResult
+from pricing.storage.queries import Where
+from pricing.storage.statuses import replaced_pages, statuses, unchanged_since
+from pricing.storage.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
-    from planner.purchases import PricePoint
-    from planner.tokens import TokenPrice
-    from pricing.currencies import Rates
-    from pricing.ecb import DayRates
-    from pricing.moves import Move
-    from pricing.owned import ImportReport, OwnFile
-    from pricing.reviewing import Decision, Review
-    from pricing.tokenprices import Brought, TokenReport
-    from pricing.writing import RecordReport
+    from planner.catalogues.purchases import PricePoint
+    from planner.catalogues.tokens import TokenPrice
+    from pricing.money.currencies import Rates
+    from pricing.money.ecb import DayRates
+    from pricing.own.owned import ImportReport, OwnFile
+    from pricing.storage.writing import RecordReport
+    from pricing.tokens.tokenprices import Brought, TokenReport
+    from pricing.verification.moves import Move
+    from pricing.verification.reviewing import Decision, Review
 
 # Verified prices last seen longer ago stay out of plans. Source: docs/interface.md, --max-price-age.
 MAX_AGE_DAYS = 14.0
@@ -239,7 +246,7 @@ class Store:
         Raises:
             StoreError: if the database is read-only, or another writer does not end.
         """
-        from pricing import writing
+        from pricing.storage import writing
 
         offers = writing.distinct(result.offers)
         with self._writing() as connection:
@@ -253,14 +260,14 @@ class Store:
             UnknownName: if there is no such offer, or nothing to decide about it.
             StoreError: if the database cannot be written.
         """
-        from pricing import reviewing
+        from pricing.verification import reviewing
 
         with self._writing() as connection:
             return reviewing.decide(connection, offer_id, decision, reason=reason, by=by, now=now)
 
     def remove_ended(self, before: datetime) -> int:
         """Remove prices that ended before a time, in short transactions; return how many."""
-        from pricing import retention
+        from pricing.storage import retention
 
         total = 0
         while True:
@@ -272,35 +279,35 @@ class Store:
 
     def moves(self, seen_at: datetime) -> "list[Move]":
         """Return the verified prices that a run changed, the largest moves first."""
-        from pricing.moves import moves
+        from pricing.verification.moves import moves
 
         with self._reading() as connection:
             return moves(connection, seen_at)
 
     def import_own(self, file: "OwnFile", now: datetime) -> "ImportReport":
         """Keep the user's own prices and quotes of one source, in place of what it said before."""
-        from pricing import owned
+        from pricing.own import owned
 
         with self._writing() as connection:
             return owned.store(connection, file, now)
 
     def quotes(self) -> "list[PricePoint]":
         """Return the user's own quotes for hardware, as the planner reads price points."""
-        from pricing.quotes import quotes
+        from pricing.own.quotes import quotes
 
         with self._reading() as connection:
             return quotes(connection)
 
     def exchange_rates(self, day: date | None = None) -> "Rates":
         """Return the newest rate of each currency, fetched or bundled, or as they stood on a day."""
-        from pricing.currencies import rates_of
+        from pricing.money.currencies import rates_of
 
         with self._reading() as connection:
             return rates_of(connection, day)
 
     def keep_exchange_rates(self, brought: "DayRates", now: datetime) -> int:
         """Keep the rates of a day; return how many were new."""
-        from pricing import exchange
+        from pricing.money import exchange
 
         with self._writing() as connection:
             return exchange.keep(connection, brought, now)
@@ -309,28 +316,28 @@ class Store:
         self, now: datetime, day: date | None = None, max_age_days: float = MAX_AGE_DAYS
     ) -> tuple["TokenPrice", ...]:
         """Return the prices of API tokens that were fetched, as they are or stood on a day."""
-        from pricing.tokenreading import token_prices
+        from pricing.tokens.tokenreading import token_prices
 
         with self._reading() as connection:
             return token_prices(connection, now, day, max_age_days)
 
     def held_token_prices(self) -> list[Mapping[str, Any]]:
         """Return the prices of API tokens that wait or were rejected, with the reason."""
-        from pricing.tokenreading import held_back
+        from pricing.tokens.tokenreading import held_back
 
         with self._reading() as connection:
             return held_back(connection)
 
     def keep_token_prices(self, brought: "Brought", now: datetime) -> "TokenReport":
         """Judge and keep what a list said of API tokens."""
-        from pricing import tokenprices
+        from pricing.tokens import tokenprices
 
         with self._writing() as connection:
             return tokenprices.keep(connection, brought, now)
 
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
         """Keep something about the work of this database under a name, or forget it; no reader is told."""
-        from pricing.rows import drop_value, set_value
+        from pricing.storage.rows import drop_value, set_value
 
         with self._writing() as connection:
             if value is None:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from sqlalchemy import Text, text
 from sqlmodel import Field, Index, SQLModel
 
-from pricing.columns import Usd, UtcTime
+from pricing.storage.columns import Usd, UtcTime
 
 # Batch migrations can only drop what has a name; set before the first table class.
 SQLModel.metadata.naming_convention = {

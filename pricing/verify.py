@@ -1,5 +1,5 @@
 """
-Whether a price can be believed: the rules of `pricing.rules` over all offers of a run.
+Whether a price can be believed: the rules of `pricing.verification.rules` over all offers of a run.
 
 Pure: the same code runs in production, in tests and in benchmarks.
 """
@@ -11,14 +11,23 @@ from dataclasses import replace
 from decimal import Decimal
 
 from planner.rates import Tier
-from pricing.case import Book, Case, Confirmation, book_key, instance_key, machine_key, name_key, told_key
-from pricing.market import Market, usd_per_whole_gpu
-from pricing.memory import KnownPrice
 from pricing.offer import Offer, Verdict
-from pricing.pairing import Together, is_price
 from pricing.provider import ProviderClass
-from pricing.recall import Memory
-from pricing.rules import RULES, Rule, is_first_sight, is_plausible, why_implausible
+from pricing.storage.memory import KnownPrice
+from pricing.verification.case import (
+    Book,
+    Case,
+    Confirmation,
+    book_key,
+    instance_key,
+    machine_key,
+    name_key,
+    told_key,
+)
+from pricing.verification.market import Market, usd_per_whole_gpu
+from pricing.verification.pairing import Together, is_price
+from pricing.verification.recall import Memory
+from pricing.verification.rules import RULES, Rule, is_first_sight, is_plausible, why_implausible
 
 __all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 

@@ -16,11 +16,11 @@ PACKAGES = ("planner", "pricing", "dashboard", "migrations")
 DOORS = {
     "httpx": {"pricing/http.py"},
     "selectolax": {"pricing/html.py"},
-    "sqlmodel": {"pricing/tables.py", "pricing/store.py", "pricing/database.py"},
+    "sqlmodel": {"pricing/tables.py", "pricing/store.py", "pricing/storage/database.py"},
     "apscheduler": {"pricing/schedule.py"},
     "apprise": {"pricing/notify.py"},
-    "filelock": {"pricing/lock.py"},
-    "protego": {"pricing/robots.py"},
+    "filelock": {"pricing/running/lock.py"},
+    "protego": {"pricing/web/robots.py"},
     "streamlit": {"dashboard/"},
     "altair": {"dashboard/charts/"},
     "tabulate": {"dashboard/tables.py"},
@@ -82,7 +82,7 @@ def test_only_the_guards_of_a_run_a_command_and_a_page_catch_everything() -> Non
         if re.search(r"except (Exception|BaseException)\b|except:", path.read_text(encoding="utf-8"))
     }
     assert catching <= {
-        "pricing/asking.py",
+        "pricing/web/asking.py",
         "pricing/collect.py",
         "dashboard/cli.py",
         "dashboard/parts.py",

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.bounds import best_possible, is_impossible
-from planner.corrections import DECODE, PROMPT, case_of_result, likeness
-from planner.gpus import all_gpus
-from planner.memory_replay import memory_checks
-from planner.ranges import span_of
-from planner.replay import METRICS, Trials, predictions
-from planner.results import Result, all_results
-from planner.training_replay import training_checks
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.results import Result, all_results
+from planner.measurements.corrections import DECODE, PROMPT, case_of_result, likeness
+from planner.measurements.memory_replay import memory_checks
+from planner.measurements.replay import METRICS, Trials, predictions
+from planner.measurements.training_replay import training_checks
+from planner.serving.bounds import best_possible, is_impossible
+from planner.serving.ranges import span_of
 from tools.calibrate import (
     KINDS,
     LIKENESS_METRICS,
@@ -83,8 +83,8 @@ class Comparison:
 
 def compared() -> tuple[Comparison, ...]:
     """Fit three times and return what each fit says."""
-    from planner.reached import fitted
-    from planner.replay import trials
+    from planner.measurements.replay import trials
+    from planner.serving.reached import fitted
 
     found = []
     for kind, engine in KINDS.items():

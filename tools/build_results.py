@@ -16,11 +16,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from planner.catalogues.gpus import all_gpus, find_gpu
+from planner.catalogues.models import Model, find_model
+from planner.catalogues.quants import find_quant
+from planner.catalogues.results import COLUMNS
 from planner.errors import PlannerError
-from planner.gpus import all_gpus, find_gpu
-from planner.models import Model, find_model
-from planner.quants import find_quant
-from planner.results import COLUMNS
 from planner.units import GIB, MIB
 
 Row = Mapping[str, str]

@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planner.rates import Tier
-from pricing.market import Market
-from pricing.memory import Origin, remembered
 from pricing.provider import ProviderClass
 from pricing.registry import kinds
-from pricing.snapshot import parse
+from pricing.storage.memory import Origin, remembered
+from pricing.storage.snapshot import parse
+from pricing.verification.market import Market
 from pricing.verify import why_implausible
 
 COLUMNS = (

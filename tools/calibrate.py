@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from planner.bounds import is_impossible
-from planner.constants import constants
-from planner.corrections import DECODE, LEVELS, PROMPT, REPEATED, TIMES, case_of_result
-from planner.devices import range_factor
-from planner.gpus import all_gpus
-from planner.replay import METRICS, Trials, predictions, trials
-from planner.results import all_results
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.results import all_results
+from planner.measurements.corrections import DECODE, LEVELS, PROMPT, REPEATED, TIMES, case_of_result
+from planner.measurements.replay import METRICS, Trials, predictions, trials
+from planner.serving.bounds import is_impossible
+from planner.serving.constants import constants
+from planner.serving.devices import range_factor
 from planner.workload import Engine
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.gpus import Gpu, all_gpus
-from planner.memory_replay import memory_checks
-from planner.models import AttentionKind, Model, all_models
-from planner.quants import QuantFormat, find_quant
-from planner.replay import Trials, predictions, trials
-from planner.results import Result, all_results
+from planner.catalogues.gpus import Gpu, all_gpus
+from planner.catalogues.models import AttentionKind, Model, all_models
+from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.results import Result, all_results
+from planner.measurements.memory_replay import memory_checks
+from planner.measurements.replay import Trials, predictions, trials
 from planner.workload import Engine
 
 ROOT = Path(__file__).resolve().parent.parent

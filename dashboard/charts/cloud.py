@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from dashboard.charts.drawing import COLOURS, GREY, Drawing, cycle
-from dashboard.points import Dot
+from dashboard.rows.points import Dot
 
 
 def cloud(dots: Sequence[Dot], *, x_title: str, y_title: str, alt_text: str, height: int = 380) -> Drawing:

@@ -7,11 +7,11 @@ import numpy as np
 
 from dashboard.charts.drawing import Drawing
 from dashboard.charts.lines import as_rows, lines
-from dashboard.points import Line, Mark
+from dashboard.rows.points import Line, Mark
 from dashboard.sureness import Band
+from planner.answers.money import Money
 from planner.compare import CostByHours, Crossing
-from planner.mixed import MixedFleet
-from planner.money import Money
+from planner.supply.mixed import MixedFleet
 
 
 def crossing(found: Crossing, money: Money, band: Band | None = None) -> Drawing | None:

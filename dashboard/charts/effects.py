@@ -7,7 +7,7 @@ import altair as alt
 
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing
 from dashboard.charts.lines import as_rows, lines
-from dashboard.points import Line
+from dashboard.rows.points import Line
 from dashboard.what_if import Effect, Influence
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from dashboard.charts.drawing import COLOURS, DASHES, GREY, TEXT_SIZE, Drawing, cycle
-from dashboard.points import Line, Mark, Span
+from dashboard.rows.points import Line, Mark, Span
 
 
 def lines(

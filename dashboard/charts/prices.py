@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing, cycle
-from dashboard.market_rows import address_of
-from pricing.stored import StoredOffer
+from dashboard.rows.market_rows import address_of
+from pricing.storage.stored import StoredOffer
 
 
 def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:

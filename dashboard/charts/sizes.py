@@ -7,7 +7,7 @@ import altair as alt
 
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, TEXT_SIZE, Drawing, cycle
 from dashboard.charts.lines import lines
-from dashboard.points import Line, Part
+from dashboard.rows.points import Line, Part
 from planner.sizing import Sizing
 from planner.units import GB, GIB
 

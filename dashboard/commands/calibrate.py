@@ -12,7 +12,7 @@ from dashboard.commands.arguments import count
 from dashboard.commands.base import NOTHING_DONE, Commands, Context, Output, UsageError
 
 if TYPE_CHECKING:
-    from planner.results import Result
+    from planner.catalogues.results import Result
 
 
 def register(commands: Commands) -> None:
@@ -39,7 +39,7 @@ def register(commands: Commands) -> None:
 
 def calibrate(arguments: argparse.Namespace, context: Context) -> Output:
     """Take in, show or forget own measurements."""
-    from dashboard.ownresults import kept_results, results_file
+    from dashboard.files.ownresults import kept_results, results_file
 
     if arguments.list or arguments.forget:
         if arguments.files or (arguments.list and arguments.forget):
@@ -57,8 +57,8 @@ def calibrate(arguments: argparse.Namespace, context: Context) -> Output:
 
 def _taken_in(arguments: argparse.Namespace, kept: "tuple[Result, ...]", file: str) -> Output:
     from dashboard.commands.files import read_text
-    from dashboard.ownresults import merged
-    from planner.benchmarks import Setup, read_benchmark
+    from dashboard.files.ownresults import merged
+    from planner.measurements.benchmarks import Setup, read_benchmark
 
     setup = Setup(
         model=arguments.model,
@@ -82,7 +82,7 @@ def _taken_in(arguments: argparse.Namespace, kept: "tuple[Result, ...]", file: s
 
 def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
     """Return the measurements that may be what they claim, and what speaks against the others."""
-    from planner.corrections import MOST_OFF, residuals_of
+    from planner.measurements.corrections import MOST_OFF, residuals_of
 
     good, doubts = [], []
     for result in results:
@@ -100,7 +100,7 @@ def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
 
 
 def _forgotten(kept: "tuple[Result, ...]", gpu: str | None, file: str) -> Output:
-    from planner.gpus import find_gpu
+    from planner.catalogues.gpus import find_gpu
 
     name = None if gpu is None else find_gpu(gpu).gpu.name
     left = [result for result in kept if name is not None and result.gpu != name]
@@ -128,7 +128,7 @@ def _shown(
 
 
 def _rows(results: "Sequence[Result]") -> list[dict[str, Any]]:
-    from planner.corrections import QUANTITY, TIMES, residuals_of
+    from planner.measurements.corrections import QUANTITY, TIMES, residuals_of
 
     rows = []
     for result in results:
@@ -202,7 +202,7 @@ def _what(result: "Result") -> str:
 
 def _write(file: str, results: "Sequence[Result]") -> None:
     from dashboard.commands.files import write_file
-    from dashboard.ownresults import document_of
+    from dashboard.files.ownresults import document_of
 
     Path(file).parent.mkdir(parents=True, exist_ok=True)
     write_file(file, (json.dumps(document_of(results), indent=1) + "\n").encode(), "calibrate")

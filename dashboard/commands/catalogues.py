@@ -46,7 +46,7 @@ def list_models(arguments: argparse.Namespace, context: Context) -> Output:
     """List models whose id, name, family or an alias contains the query."""
     del context
     from planner.catalogue import to_document
-    from planner.models import all_models, model_aliases
+    from planner.catalogues.models import all_models, model_aliases
 
     names = _by_target(all_models(), {alias.name: alias.model for alias in model_aliases().values()})
     found = [
@@ -80,7 +80,7 @@ def list_gpus(arguments: argparse.Namespace, context: Context) -> Output:
     """List devices whose name, architecture or an alias contains the query."""
     del context
     from planner.catalogue import to_document
-    from planner.gpus import all_gpus, gpu_aliases
+    from planner.catalogues.gpus import all_gpus, gpu_aliases
 
     names = _by_target(all_gpus(), {alias.name: alias.gpu for alias in gpu_aliases().values()})
     found = [
@@ -126,7 +126,7 @@ def list_quants(arguments: argparse.Namespace, context: Context) -> Output:
     """List weight formats."""
     del arguments, context
     from planner.catalogue import to_document
-    from planner.quants import all_quants
+    from planner.catalogues.quants import all_quants
 
     headers = ("format", "family", "bits per weight", "computes in", "what it is")
     rows = [
@@ -140,11 +140,11 @@ def list_quants(arguments: argparse.Namespace, context: Context) -> Output:
 def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
     """List every provider: whether a refresh asks it, and whether a key is needed and set."""
     del arguments
-    from dashboard.hub import HOST
-    from pricing.ecb import BANK
-    from pricing.litellm import LITELLM
+    from dashboard.files.hub import HOST
+    from pricing.money.ecb import BANK
     from pricing.registry import provider_infos, providers
     from pricing.settings import Settings
+    from pricing.tokens.litellm import LITELLM
 
     settings, modules = Settings.from_environ(context.environ), providers()
     documents = []
@@ -219,7 +219,7 @@ def list_providers(arguments: argparse.Namespace, context: Context) -> Output:
 
 def _hub(settings: "Settings") -> Mapping[str, Any]:
     """Return the one host that is no price source, and is asked for files of models."""
-    from dashboard.hub import HOST, NAME
+    from dashboard.files.hub import HOST, NAME
 
     return {
         "name": NAME,

@@ -10,8 +10,8 @@ from dashboard.commands.base import Commands, Context, NothingDone, Output, Usag
 from planner.fields import YEARS
 
 if TYPE_CHECKING:
-    from pricing.replay import Replay
-    from pricing.reports import ProviderReport, RunReport
+    from pricing.running.replay import Replay
+    from pricing.running.reports import ProviderReport, RunReport
 
 FAILURES_NAMED = 3
 
@@ -56,9 +56,9 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.storage import open_store
     from pricing.collect import source_names
     from pricing.http import Client
-    from pricing.litellm import LITELLM
-    from pricing.runs import run
+    from pricing.running.runs import run
     from pricing.settings import Settings
+    from pricing.tokens.litellm import LITELLM
 
     if arguments.wait < 0:
         raise UsageError(f"--wait: {arguments.wait} is not allowed; give 0 or more seconds")
@@ -133,7 +133,7 @@ def replay_files(arguments: argparse.Namespace, context: Context) -> Output:
     """Read saved responses."""
     from dashboard.commands.storage import open_store
     from pricing.errors import ParseError
-    from pricing.replay import ReplayError, replay
+    from pricing.running.replay import ReplayError, replay
     from pricing.store import Store
 
     now = context.clock()
@@ -203,8 +203,8 @@ def _failures(report: "RunReport", *, are_named: bool) -> tuple[str, ...]:
 
 def _has_database(context: Context) -> bool:
     """Whether a dry run has stored prices to compare with; it must not create a database."""
-    from pricing.database import location
     from pricing.settings import Settings
+    from pricing.storage.database import location
 
     url = Settings.from_environ(context.environ).database_url
     if not url.startswith("sqlite"):

@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
 def upgrade(arguments: argparse.Namespace, context: Context) -> Output:
     """Upgrade the database and say what changed."""
     del arguments
-    from pricing import database
+    from pricing.storage import database
 
     report = database.upgrade(_url(context))
     what = "is up to date" if not report.changed else f"is now at revision {report.to_revision}"
@@ -54,7 +54,7 @@ def upgrade(arguments: argparse.Namespace, context: Context) -> Output:
 def check(arguments: argparse.Namespace, context: Context) -> Output:
     """Look the database over without changing it."""
     del arguments
-    from pricing import database
+    from pricing.storage import database
 
     report = database.check(_url(context))
     rows = [
@@ -82,7 +82,7 @@ def check(arguments: argparse.Namespace, context: Context) -> Output:
 def path(arguments: argparse.Namespace, context: Context) -> Output:
     """Say where the database is."""
     del arguments
-    from pricing import database
+    from pricing.storage import database
 
     where = database.location(_url(context))
     return Output(document={"schema": SCHEMA, "database": where}, text=where)
@@ -90,7 +90,7 @@ def path(arguments: argparse.Namespace, context: Context) -> Output:
 
 def backup(arguments: argparse.Namespace, context: Context) -> Output:
     """Copy the database."""
-    from pricing import database
+    from pricing.storage import database
 
     file = Path(arguments.file)
     where = database.location(_url(context))

@@ -63,9 +63,9 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
     """Estimate what training takes."""
     del context
     from dashboard.commands.inputs import model_named, stated_in
-    from planner import training as how
-    from planner.adapters import Targets
     from planner.finetune import to_document
+    from planner.finetuning import training as how
+    from planner.finetuning.adapters import Targets
 
     model = model_named(arguments.model, stated_in(vars(arguments))).model
     training = how.Training(

@@ -12,15 +12,15 @@ from typing import Any
 
 from dashboard.commands.base import UsageError, one_line
 from dashboard.commands.files import read_text
-from dashboard.modelfiles import Stated, is_file_name, open_model
-from dashboard.ownresults import kept_results
+from dashboard.files.modelfiles import Stated, is_file_name, open_model
+from dashboard.files.ownresults import kept_results
+from planner.catalogues.models import Model, find_model
+from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.results import Result
 from planner.errors import UnknownName
-from planner.measured import Measurement, measurement_of, read_measurement
-from planner.models import Model, find_model
-from planner.notes import model_context
-from planner.quants import QuantFormat, find_quant
-from planner.results import Result
+from planner.measurements.measured import Measurement, measurement_of, read_measurement
 from planner.scenario import DEFAULT_QUANT, Scenario
+from planner.serving.notes import model_context
 from planner.workload import Engine, Machine, Workload
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -148,7 +148,7 @@ def _exists(name: str) -> bool:
 
 def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
     """Return the machine; an ambiguous name warns and says what it took."""
-    from planner.gpus import find_gpu
+    from planner.catalogues.gpus import find_gpu
 
     match = find_gpu(name)
     if match.ambiguous_with:

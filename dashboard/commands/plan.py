@@ -100,7 +100,7 @@ def planned(question: "Asked", context: Context) -> "Plan":
     """Return the plan at today's prices, or those of the day that was asked for."""
     from dashboard.commands.storage import open_store
     from planner.compare import plan
-    from planner.options import Excluded
+    from planner.supply.options import Excluded
 
     scenario = question.scenario
     refuse_future(scenario.as_of, "--as-of", context.clock())
@@ -181,7 +181,7 @@ def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
 
 def _assumptions(arguments: argparse.Namespace) -> Output:
     from planner.assumptions import assumptions_document, parse_settings
-    from planner.paths import RentPath
+    from planner.supply.paths import RentPath
 
     document = assumptions_document(
         getattr(arguments, "owner", "office"),

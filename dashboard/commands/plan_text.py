@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard import tables
-from planner.money import Money
+from planner.answers.money import Money
 
 KINDS = {
     "best_single_gpu": "one GPU",

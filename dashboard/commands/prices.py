@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from decimal import Decimal
 
-    from pricing.stored import StoredOffer
+    from pricing.storage.stored import StoredOffer
 
 ROWS_SHOWN = 50
 
@@ -194,8 +194,8 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     """List where each provider's prices stand."""
     from dashboard.commands.storage import open_store
-    from pricing.health import MAX_AGE_HOURS, health
-    from pricing.runs import LAST_GOOD_RUN, LAST_RUN, SCHEDULES
+    from pricing.running.health import MAX_AGE_HOURS, health
+    from pricing.running.runs import LAST_GOOD_RUN, LAST_RUN, SCHEDULES
 
     max_age = MAX_AGE_HOURS if arguments.max_age is None else arguments.max_age
     if max_age < 0:
@@ -324,7 +324,7 @@ def _gpu_names(name: str | None) -> list[str] | None:
     """Return every device that a name may mean."""
     if name is None:
         return None
-    from planner.gpus import find_gpu
+    from planner.catalogues.gpus import find_gpu
 
     match = find_gpu(name)
     return [match.gpu.name, *match.ambiguous_with]

@@ -8,7 +8,7 @@ from dashboard import tables
 from dashboard.commands.base import Commands, Context, Output, UsageError
 
 if TYPE_CHECKING:
-    from pricing.reviewing import Review
+    from pricing.verification.reviewing import Review
 
 MAX_REASON = 500
 
@@ -56,7 +56,7 @@ def reject(arguments: argparse.Namespace, context: Context) -> Output:
 
 def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.storage import open_store
-    from pricing.reviewing import Decision
+    from pricing.verification.reviewing import Decision
 
     reason = " ".join(arguments.reason.split())
     if not reason or len(reason) > MAX_REASON:

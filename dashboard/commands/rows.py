@@ -15,14 +15,14 @@ from dashboard.commands.arguments import WORKLOAD_OPTIONS
 from dashboard.commands.base import Context, Output, UsageError, suggestion
 from dashboard.commands.files import write_file
 from dashboard.commands.inputs import Found, model_named, stated_in
-from dashboard.modelfiles import Stated, is_file_name
-from dashboard.ownresults import kept_results
+from dashboard.files.modelfiles import Stated, is_file_name
+from dashboard.files.ownresults import kept_results
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.results import Result
 from planner.errors import PlannerError
-from planner.gpus import find_gpu
-from planner.quants import QuantFormat, find_quant
-from planner.results import Result
-from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.scenario import DEFAULT_QUANT, Scenario
+from planner.serving.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
 from planner.workload import Engine, KvDtype, Method, engine_for
 from pricing.errors import PricingError
 

@@ -11,7 +11,7 @@ from dashboard.commands.arguments import count
 from dashboard.commands.base import Commands, Context, NothingDone, Output, UsageError
 
 if TYPE_CHECKING:
-    from pricing.reports import RunReport
+    from pricing.running.reports import RunReport
     from pricing.schedule import Timetable
     from pricing.settings import Settings
     from pricing.store import Store
@@ -97,7 +97,7 @@ def _night(store: "Store", settings: "Settings", context: Context) -> Output | N
 
 def _refresh(store: "Store", settings: "Settings", context: Context) -> "RunReport":
     from pricing.http import Client
-    from pricing.runs import run
+    from pricing.running.runs import run
 
     with Client.of(settings) as client:
         return run(None, store, settings, client, context.clock(), command=COMMAND)

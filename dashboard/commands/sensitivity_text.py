@@ -1,10 +1,10 @@
 """How an answer's sureness reads: how often buying is cheaper, when it pays, and what moves it most."""
 
 from dashboard import tables
-from planner.money import Money
-from planner.options import Kind
+from planner.answers.money import Money
 from planner.sensitivity import QUANTILES, Sensitivity, Swing, change_text
-from planner.spread import Spread
+from planner.supply.options import Kind
+from planner.uncertainty.spread import Spread
 
 OPTIONS_SHOWN = 12
 _WAYS = {Kind.RENT: "renting", Kind.BUY: "owning", Kind.API: "an API"}

@@ -57,7 +57,7 @@ def register(commands: Commands) -> None:
 def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     """Size one machine, or the rows of a file."""
     from dashboard.commands.inputs import asked
-    from planner.provenance import provenance
+    from planner.catalogues.provenance import provenance
 
     if arguments.rows is not None:
         from dashboard.commands import rows
@@ -66,7 +66,7 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     if arguments.output is not None:
         raise UsageError("-o: it goes with --rows IN.csv; one machine is printed")
     from planner import evidence
-    from planner.fitting import remedies
+    from planner.serving.fitting import remedies
 
     question = asked(arguments)
     sizing = sized(question)
@@ -135,7 +135,7 @@ def screen(arguments: argparse.Namespace, context: Context) -> Output:
     del context
     from dashboard import tables
     from dashboard.commands.inputs import machine_named, model_named, stated_in
-    from planner import capacity
+    from planner.serving import capacity
 
     warnings: list[str] = []
     model = model_named(arguments.model, stated_in(vars(arguments))).model
@@ -170,7 +170,7 @@ def _machine(question: "Asked") -> "Machine":
     if question.machine is not None:
         return question.machine
     if question.measured is not None:  # the file names its machine
-        from planner.gpus import all_gpus
+        from planner.catalogues.gpus import all_gpus
         from planner.workload import Machine
 
         gpu, number = question.measured.key

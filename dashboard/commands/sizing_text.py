@@ -5,14 +5,14 @@ from typing import Any
 
 from dashboard import tables
 from dashboard.commands.evidence import results_table
+from planner.catalogues.models import Model
+from planner.catalogues.provenance import provenance
 from planner.evidence import NEAR_DISTANCE
-from planner.fitting import Remedy
-from planner.models import Model
-from planner.provenance import provenance
+from planner.serving.fitting import Remedy
+from planner.serving.speeds import SpeedSource
+from planner.serving.usability import verdict
 from planner.sizing import Sizing
-from planner.speeds import SpeedSource
 from planner.units import GB, GIB
-from planner.usability import verdict
 
 DEFINITIONS = (
     "decode: one sequence in a pure decode step; "

@@ -52,8 +52,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.inputs import asked
     from dashboard.commands.size import sized
     from dashboard.commands.sizing_text import machine_name
+    from planner.serving.usability import Thresholds
     from planner.talking import Speech, talk
-    from planner.usability import Thresholds
 
     def given(options: tuple[tuple[str, str], ...]) -> dict[str, float]:
         values = {name: vars(arguments).pop(name, None) for name, _ in options}

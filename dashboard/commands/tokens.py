@@ -9,7 +9,7 @@ from dashboard.commands.arguments import refuse_future
 from dashboard.commands.base import Commands, Context, Output
 
 if TYPE_CHECKING:
-    from planner.tokens import TokenPrice
+    from planner.catalogues.tokens import TokenPrice
 
 SCHEMA = "breakeven.token-prices/1"
 
@@ -30,9 +30,9 @@ def register_under_prices(group: Commands) -> None:
 def list_tokens(arguments: argparse.Namespace, context: Context) -> Output:
     """List the prices in use, or what is held back."""
     from dashboard.commands.storage import open_store
+    from planner.catalogues.models import find_model
+    from planner.catalogues.tokens import all_token_prices, merged
     from planner.fields import day
-    from planner.models import find_model
-    from planner.tokens import all_token_prices, merged
 
     model_id = None if arguments.model is None else find_model(arguments.model).model.id
     as_of = None if arguments.as_of is None else day("as_of", arguments.as_of)

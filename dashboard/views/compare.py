@@ -5,11 +5,13 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, choices, data, frame, parts, plan_rows, points, size_rows, tables, taking
+from dashboard import charts, data, frame, parts, tables, taking
 from dashboard.commands.sizing_text import machine_name
+from dashboard.form import choices
+from dashboard.rows import plan_rows, points, size_rows
 from planner import matrix
-from planner.gpus import all_gpus
-from planner.models import all_models
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
 
 # A first look: open models of every size that people ask for.
 MODELS = (

@@ -5,17 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import (
-    assumed,
-    data,
-    frame,
-    parts,
-    plan_rows,
-    ranking,
-    state,
-    sureness,
-    what_if,
-)
+from dashboard import assumed, data, frame, parts, state, sureness, what_if
+from dashboard.rows import plan_rows, ranking
 from planner.compare import Plan
 from planner.scenario import Scenario
 

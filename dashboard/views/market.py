@@ -6,7 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, choices, deciding, frame, market_rows, parts, state, tables, taking
+from dashboard import charts, deciding, frame, parts, state, tables, taking
+from dashboard.form import choices
+from dashboard.rows import market_rows
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"

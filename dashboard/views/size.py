@@ -4,25 +4,15 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import (
-    charts,
-    choices,
-    frame,
-    model_tabs,
-    parts,
-    plan_rows,
-    size_rows,
-    state,
-    tables,
-    upload,
-    workbench,
-)
+from dashboard import charts, frame, model_tabs, parts, state, tables, workbench
 from dashboard.commands.sizing_text import machine_name, sentence
-from planner import usability
-from planner.fitting import remedies
-from planner.options import Option
+from dashboard.form import choices, upload
+from dashboard.rows import plan_rows, size_rows
+from planner.serving import usability
+from planner.serving.fitting import remedies
+from planner.serving.speeds import SpeedSource
 from planner.sizing import Sizing
-from planner.speeds import SpeedSource
+from planner.supply.options import Option
 from planner.units import GIB
 
 

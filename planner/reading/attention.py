@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from planner.models import AttentionGroup, AttentionKind
+from planner.catalogues.models import AttentionGroup, AttentionKind
 from planner.reading.fields import MOST_HEADS, MOST_LAYERS, MOST_TOKENS, Config
 from planner.reading.indexers import block_index
 from planner.reading.latents import compressed_latent, multi_head_latent

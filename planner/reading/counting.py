@@ -10,7 +10,7 @@ Source:
 
 from dataclasses import dataclass
 
-from planner.models import AttentionGroup, AttentionKind, LatentAttention, MixtureOfExperts, Model
+from planner.catalogues.models import AttentionGroup, AttentionKind, LatentAttention, MixtureOfExperts, Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from planner.models import MixtureOfExperts, MlpWidth
+from planner.catalogues.models import MixtureOfExperts, MlpWidth
 from planner.reading.fields import MOST_HEADS, MOST_LAYERS, Config
 from planner.reading.layers import block_words, layer_count
 

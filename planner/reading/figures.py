@@ -8,13 +8,13 @@ that a person states wins over all of them.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from planner.catalogues.models import Model
+from planner.catalogues.stored import StoredWeights
 from planner.errors import UnreadableModel
-from planner.models import Model
 from planner.reading.counting import ParameterCount, count_active, count_parameters
 from planner.reading.quantisation import Native, Part
 from planner.reading.safetensors import SafetensorsIndex
 from planner.reading.tensors import TensorTable, is_served
-from planner.stored import StoredWeights
 
 # More than any model has, by a factor of 100: what lies above is a misread or a joke.
 MOST_PARAMS = 10**15

@@ -6,7 +6,7 @@ from functools import cache
 from types import MappingProxyType
 
 from planner.catalogue import lookup_key, read_csv
-from planner.quants import QuantFamily, all_quants
+from planner.catalogues.quants import QuantFamily, all_quants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Indexers of sparse attention: they choose what is read, keep a key of each token, and drop nothing."""
 
-from planner.models import SparseIndex
+from planner.catalogues.models import SparseIndex
 from planner.reading.fields import MOST_HEADS, MOST_TOKENS, Config
 
 

@@ -1,6 +1,6 @@
 """Attention over latents: MLA, and one latent that is key and value at once, compressed or not."""
 
-from planner.models import AttentionGroup, AttentionKind, LatentAttention
+from planner.catalogues.models import AttentionGroup, AttentionKind, LatentAttention
 from planner.reading.fields import MOST_HEADS, MOST_LAYERS, MOST_TOKENS, Config
 from planner.reading.indexers import latent_index
 from planner.reading.mixers import Mixer

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from planner.models import AttentionGroup
+from planner.catalogues.models import AttentionGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

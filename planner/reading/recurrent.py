@@ -1,6 +1,6 @@
 """Layers with a state of fixed size: linear attention, state spaces, short convolutions."""
 
-from planner.models import AttentionGroup, AttentionKind
+from planner.catalogues.models import AttentionGroup, AttentionKind
 from planner.reading.fields import MOST_HEADS, Config
 
 

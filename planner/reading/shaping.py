@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
+from planner.catalogues.models import AttentionKind, Model
 from planner.errors import UnreadableModel
-from planner.models import AttentionKind, Model
 from planner.reading.attention import attention_groups
 from planner.reading.experts import FeedForward
 from planner.reading.fields import MOST_WORDS, Config

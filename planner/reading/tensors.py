@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from planner.models import Model
-from planner.stored import StoredWeights
+from planner.catalogues.models import Model
+from planner.catalogues.stored import StoredWeights
 
 
 class TensorClass(StrEnum):

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import IO, Any, ClassVar
 
 from pricing.errors import ParseError
-from pricing.machines import machines
 from pricing.offer import Billing, Problem, RawOffer
+from pricing.parsing.machines import machines
+from pricing.parsing.reading import amount, beginning, name_of, read_rows
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, beginning, name_of, read_rows
 
 _BASE = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"
 # Half a gigabyte each; more regions cost time and traffic every night.

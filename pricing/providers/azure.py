@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from pricing.errors import ParseError
-from pricing.machines import machines
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.machines import machines
+from pricing.parsing.reading import amount, dig, is_json_with, name_of, next_key, read_rows, rows_at
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, dig, is_json_with, name_of, next_key, read_rows, rows_at
 
 # Regions that have current GPU sizes; one request each, since a query over all of them is throttled.
 # Source: the bundled snapshot, azure rows with H100, H200, A100 or MI300X; docs/providers.md, "Azure".

@@ -7,8 +7,8 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.html import Node, document, every, one, text, usd
 from pricing.offer import Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed, text_number
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed, text_number
 
 _ROWS = "div.kubernetes-gpu-pricing, div.gpu-pricing-and-kubernetes-gpu-pricing"
 # Sold as nodes of eight with 80 GB each. Source: the bundled snapshot, coreweave rows of 2026-08-22 (SXM).

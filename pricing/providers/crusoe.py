@@ -6,8 +6,8 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.html import document, every, one, text, usd
 from pricing.offer import Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed, text_number
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed, text_number
 
 _HEADINGS = ["GPU model", "On-demand", "Current spot"]
 # HGX boards carry SXM modules; a blank tag says nothing. Source: docs/providers.md, "Names".

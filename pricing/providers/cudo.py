@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import amount, is_json_with, name_of, needed, read_rows, rows_at
+from pricing.parsing.shape import DISK_GB_PER_GPU, RAM_GB_PER_GPU, SIZES, VCPUS_PER_GPU
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_with, name_of, needed, read_rows, rows_at
-from pricing.shape import DISK_GB_PER_GPU, RAM_GB_PER_GPU, SIZES, VCPUS_PER_GPU
 
 # GB of GPUs whose id leaves it open. Source: the bundled snapshot, cudo rows of 2026-03-22.
 _MEMORY_GB = {"nvidia-a100-pcie": 80.0, "nvidia-a800-pcie": 80.0, "nvidia-v100-32g": 32.0}

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pricing.errors import ParseError
 from pricing.html import Document, document, table_rows, text, under_heading, usd
 from pricing.offer import Billing, Problem, RawOffer, Tier
-from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import (
+from pricing.parsing.reading import (
     amount,
     dig,
     is_json_with,
@@ -24,6 +23,7 @@ from pricing.reading import (
     rows_at,
     whole,
 )
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 
 # Labels and models that need DigitalOcean's own meaning: RTX 4000 and 6000 are of the Ada generation, H100
 # and H200 are HGX (SXM). Source: docs/providers.md, "DigitalOcean".

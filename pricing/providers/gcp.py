@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from pricing.errors import ParseError
-from pricing.machines import SummedMachine, summed_machines
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.machines import SummedMachine, summed_machines
+from pricing.parsing.reading import amount, dig, is_json_with, next_key, rows_at
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, dig, is_json_with, next_key, rows_at
 
 _SSD = ("SSD backed Local Storage",)
 # Hours in the month of which local SSD is priced. Source: docs/providers.md, "Months".

@@ -10,9 +10,9 @@ from typing import ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, beginning, name_of, read_rows, whole
+from pricing.parsing.witnessing import cloud_of, form_in, key_of, known_machine
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, beginning, name_of, read_rows, whole
-from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 
 _BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
 # Clouds whose rows mean what ours mean. Left out: those with known errors (slices of Vultr as whole GPUs,

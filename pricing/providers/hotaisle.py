@@ -8,8 +8,8 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.html import Node, document, every, one, text, usd
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed, text_number
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed, text_number
 
 
 class HotAisle(Provider):

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import amount, is_json_rows, name_of, needed, number, read_rows, rows_at, whole
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_rows, name_of, needed, number, read_rows, rows_at, whole
 
 _PRICES = frozenset({"costPerHourCents", "providerCostPerHourCents"})  # the second is what a supplier gets
 _FORMS = {"sxm4": "SXM", "sxm5": "SXM", "sxm6": "SXM", "pcie": "PCIe"}

@@ -7,8 +7,8 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.html import Node, document, every, text, usd
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed, text_number
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed, text_number
 
 # Plain names are PCIe cards, "NVLink" the same ones with a bridge (80 GB, not the NVL of 94 GB).
 # Source: docs/providers.md, "Names"; the bundled snapshot, hyperstack rows of 2026-08-22.

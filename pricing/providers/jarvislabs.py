@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
+from pricing.parsing.shape import SIZES
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
-from pricing.shape import SIZES
 
 # Regions in which a machine can be created.
 # Source: recorded answer of gpuhunt's test; gpuhunt, JARVISLABS_REGION_URLS.

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.html import Document, Node, attribute, document, every, text, usd
-from pricing.naming import identify
 from pricing.offer import Billing, Problem, RawOffer
-from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import (
+from pricing.parsing.naming import identify
+from pricing.parsing.reading import (
     amount,
     is_json_with,
     is_page_with,
@@ -20,6 +19,7 @@ from pricing.reading import (
     text_number,
     whole,
 )
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 
 
 class Lambda(Provider):

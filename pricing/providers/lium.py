@@ -6,8 +6,17 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import (
+    amount,
+    is_json_rows,
+    lower_quartile,
+    name_of,
+    needed,
+    read_rows,
+    rows_at,
+    whole,
+)
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_rows, lower_quartile, name_of, needed, read_rows, rows_at, whole
 
 _TIERS = {"secure": Tier.SECURE, "community": Tier.COMMUNITY, "spot": Tier.SPOT}
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from pricing.errors import ParseError
 from pricing.html import document, every, usd
 from pricing.offer import Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed, text_number
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed, text_number
 
 _TITLE = "NVIDIA GPU Instances"
 _BLOCK = '{"type":"highlight-table-block"'

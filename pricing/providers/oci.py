@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import amount, is_json_with, name_of, needed, read_rows, rows_at
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_with, name_of, needed, read_rows, rows_at
 
 # Part number: a word that its name must hold (names as E3 or V2 say nothing by themselves), the device, and
 # the shapes with their GPUs. Source: docs/providers.md, "Oracle"; planner/data/gpus.toml.

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, dig, name_of, number, read_rows, rows_at, whole
 
 _PRICE_UNIT = Decimal(10) ** -8  # prices are whole 1e-8 of the currency
 # `formattedPrice` is rounded to cents. Source: docs/providers.md, "OVHcloud".

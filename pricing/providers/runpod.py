@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, is_json_with, name_of, number, read_rows, rows_at, whole
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, name_of, number, read_rows, rows_at, whole
 
 _QUERY = """query Prices { gpuTypes {
   id displayName memoryInGb secureCloud communityCloud

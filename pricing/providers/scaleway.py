@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer
+from pricing.parsing.reading import amount, dig, name_of, next_key, number, of_kind, read_rows, whole
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, dig, name_of, next_key, number, of_kind, read_rows, whole
 
 # Zones with GPUs. Source: docs/providers.md, "Scaleway".
 _ZONES = ("fr-par-2", "fr-par-1", "nl-ams-1", "pl-waw-2")

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
+from pricing.parsing.witnessing import form_in, key_of
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
-from pricing.witnessing import form_in, key_of
 
 _FORMS = {"sxm": "SXM", "pcie": "PCIe", "nvl": "NVL"}
 

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, beginning, name_of, read_rows
+from pricing.parsing.witnessing import cloud_of, form_in, key_of, known_machine
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, beginning, name_of, read_rows
-from pricing.witnessing import cloud_of, form_in, key_of, known_machine
 
 # Only the newest schema directory is refreshed: v6 still had the prices of spring 2025 in March 2026.
 # Files that are edited by hand (RunPod, Cudo, DigitalOcean, Paperspace) are left out.

@@ -6,9 +6,19 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import (
+    amount,
+    dig,
+    is_json_with,
+    name_of,
+    needed,
+    number,
+    read_rows,
+    rows_at,
+    whole,
+)
+from pricing.parsing.shape import DISK_GB_PER_GPU, RAM_GB_PER_GPU, SIZES, VCPUS_PER_GPU
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, dig, is_json_with, name_of, needed, number, read_rows, rows_at, whole
-from pricing.shape import DISK_GB_PER_GPU, RAM_GB_PER_GPU, SIZES, VCPUS_PER_GPU
 
 _MEMORY = re.compile(r"-(\d+)gb$")
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from pricing.errors import ParseError
 from pricing.html import Node, document, every, one, text, usd
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import is_page_with, needed
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import is_page_with, needed
 
 # Two products with the same GPU names: the table, its headers and the unit above it are all pinned.
 _TABLES = {

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
+from pricing.parsing.reading import amount, is_json_with, lower_quartile, name_of, next_key, number, whole
 from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import amount, is_json_with, lower_quartile, name_of, next_key, number, whole
 
 # Names as Vast.ai writes them, in books near its page limit.
 # Source: planner/data/gpus.toml, names seen at Vast.ai.

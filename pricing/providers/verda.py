@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pricing.errors import ParseError
 from pricing.html import document, every
 from pricing.offer import Billing, Problem, RawOffer, Tier
-from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import (
+from pricing.parsing.reading import (
     amount,
     dig,
     is_json_rows,
@@ -23,6 +22,7 @@ from pricing.reading import (
     rows_at,
     whole,
 )
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 
 # The end of an offer's name and the description that must go with it; others are serverless and clusters.
 _TIERS = {

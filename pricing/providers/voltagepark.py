@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
+from pricing.parsing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
 from pricing.provider import Page, Provider, ProviderClass
-from pricing.reading import amount, is_json_with, name_of, needed, number, read_rows, rows_at, whole
 
 _NETWORKS = ("ethernet", "infiniband")
 _PRICES = frozenset(f"gpu_price_{network}" for network in _NETWORKS)

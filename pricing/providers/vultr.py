@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from pricing.errors import ParseError
 from pricing.offer import Billing, Problem, RawOffer, Tier
-from pricing.provider import Keys, Page, Provider, ProviderClass, Request
-from pricing.reading import (
+from pricing.parsing.reading import (
     amount,
     dig,
     is_json_with,
@@ -22,6 +21,7 @@ from pricing.reading import (
     read_rows,
     rows_at,
 )
+from pricing.provider import Keys, Page, Provider, ProviderClass, Request
 
 # GB of one card and its form, by the card's part of `gpu_type` and of plan ids.
 # Source: docs/providers.md, "Vultr"; form of the A100 plans: the bundled snapshot, vultr rows.

@@ -14,8 +14,8 @@ import pytest
 
 from dashboard.cli import main
 from planner.rates import Billing, Tier
-from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer, Verdict
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard import charts, market_rows, points, size_rows
+from dashboard import charts
+from dashboard.rows import market_rows, points, size_rows
+from planner.answers.money import Money
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import find_quant
 from planner.compare import CostByHours, Crossing
-from planner.gpus import find_gpu
 from planner.matrix import over_contexts
-from planner.models import find_model
-from planner.money import Money
-from planner.quants import find_quant
 from planner.scenario import Scenario
 from planner.sizing import size
 from planner.workload import Machine

@@ -111,7 +111,7 @@ def test_a_damaged_file_is_named_with_a_remedy(cli, bench, tmp_path):
 
 
 def test_the_file_stands_beside_the_database(tmp_path):
-    from dashboard.ownresults import results_file
+    from dashboard.files.ownresults import results_file
 
     assert (
         results_file({"BREAKEVEN_DATABASE_URL": f"sqlite:///{tmp_path}/a.db"})

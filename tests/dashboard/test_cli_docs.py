@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dashboard.cli import build_parser
-from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS
+from planner.serving.rows import MEMORY_COLUMNS, SPEED_COLUMNS
 from tests.conftest import ROOT
 from tests.dashboard.test_cli_usage import COMMANDS
 

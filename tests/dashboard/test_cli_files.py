@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from dashboard.modelfiles import is_file_name
-from planner.models import all_models
+from dashboard.files.modelfiles import is_file_name
+from planner.catalogues.models import all_models
 from tests.dashboard.test_cli_bad_input import assert_one_line
 from tests.planner.reading.ggufs import llama_8b_ends, llama_8b_fields, llama_8b_tensors
 from tests.planner.reading.published import deepseek_v3, llama_8b, qwen3_0_6b

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.hub import FIRST_SAFETENSORS_BYTES, HubName, Repository
-from dashboard.hubcopies import FRESH_S, Copies, Copy
+from dashboard.files.hub import FIRST_SAFETENSORS_BYTES, HubName, Repository
+from dashboard.files.hubcopies import FRESH_S, Copies, Copy
 from planner.errors import UnreadableModel
 from pricing.errors import FetchError
 from tests.dashboard.test_cli_bad_input import assert_one_line
@@ -204,7 +204,7 @@ def test_a_revision_is_asked_for_by_name(cli, hub):
 
 def test_a_gguf_file_of_the_hub_is_read_by_its_header(cli, hub, monkeypatch):
     """The header is longer than the first part: more is asked for, never the data."""
-    monkeypatch.setattr("dashboard.hub.FIRST_GGUF_BYTES", 4096)
+    monkeypatch.setattr("dashboard.files.hub.FIRST_GGUF_BYTES", 4096)
     start = gguf_start(llama_8b_fields(), LLAMA_GGUF)
     hub.add(f"{ROOT}/q4/llama.gguf", answer=ranged(start, gguf_file_bytes(start, LLAMA_GGUF)))
     document = cli("size", "hf:acme/tiny/q4/llama.gguf", *GPU).document

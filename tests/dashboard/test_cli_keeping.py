@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pricing import runs
+from pricing.running import runs
 from pricing.store import Store
 from tests.conftest import NOW, ROOT
 from tests.pricing.loopback import LoopbackServer

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from dashboard import data, market_rows, refreshing
-from pricing.memory import RunStatus
-from pricing.reports import ProviderReport
+from dashboard import data, refreshing
+from dashboard.rows import market_rows
+from pricing.running.reports import ProviderReport
 from pricing.settings import Settings
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
 from tests.dashboard.pages import opened, texts, unescaped
 from tests.pricing.loopback import LoopbackServer
@@ -122,7 +123,7 @@ def report(name: str, status: RunStatus = RunStatus.OK) -> ProviderReport:
 
 def started(monkeypatch, work, names=("a", "b", "c")) -> refreshing.Refresh:
     """Start a refresh whose run is replaced, and wait for its end."""
-    monkeypatch.setattr("pricing.runs.run", work)
+    monkeypatch.setattr("pricing.running.runs.run", work)
     job = refreshing.start(names, data.store(), Settings(database_url="sqlite://"), data.now())
     assert job.thread is not None
     job.thread.join(timeout=30)
@@ -164,7 +165,7 @@ def test_what_goes_wrong_in_a_refresh_stands_on_the_page(database, monkeypatch):
 
 
 def test_the_lock_of_another_process_is_one_line_on_the_page(database, monkeypatch):
-    from pricing.lock import run_lock
+    from pricing.running.lock import run_lock
 
     with (
         Store.open(f"sqlite:///{database}") as store,

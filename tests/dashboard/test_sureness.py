@@ -3,8 +3,8 @@
 import pytest
 
 from dashboard import charts, data, sureness
+from planner.answers.money import Money
 from planner.compare import Crossing
-from planner.money import Money
 from planner.scenario import Scenario
 from tests.dashboard.test_charts import CROSSING, drawn, layers_of
 

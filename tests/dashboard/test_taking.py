@@ -10,7 +10,7 @@ import streamlit as st
 from openpyxl import load_workbook
 
 from dashboard import taking
-from planner.listing import LISTING_FORMATS, about
+from planner.exports.listing import LISTING_FORMATS, about
 from tests.dashboard.pages import fresh_server, opened
 
 __all__ = ["fresh_server"]  # used by every test here

@@ -5,7 +5,8 @@ import json
 import pytest
 import streamlit as st
 
-from dashboard import data, upload
+from dashboard import data
+from dashboard.form import upload
 from planner.errors import UnknownArchitecture, UnreadableModel
 from tests.dashboard.test_cli_files import LLAMA_GGUF
 from tests.dashboard.test_views import opened, texts

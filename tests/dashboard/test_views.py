@@ -13,20 +13,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import (
-    address,
-    app,
-    data,
-    documents,
-    market_rows,
-    parts,
-    plan_rows,
-    simulator,
-    state,
-    tables,
-    what_if,
-)
+from dashboard import address, app, data, documents, parts, simulator, state, tables, what_if
 from dashboard.commands.web import SETTINGS
+from dashboard.rows import market_rows, plan_rows
 from planner.export import FORMATS
 from planner.scenario import Scenario
 from tests.dashboard.pages import APP, fresh_server, opened, texts, unescaped

@@ -6,12 +6,12 @@ import tomllib
 import numpy as np
 import pytest
 
-from planner.gpus import all_gpus
-from planner.memory_replay import memory_checks
-from planner.ranges import span_of
-from planner.reached import fitted
-from planner.replay import METRICS, predictions, trials
-from planner.results import all_results
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.results import all_results
+from planner.measurements.memory_replay import memory_checks
+from planner.measurements.replay import METRICS, predictions, trials
+from planner.serving.ranges import span_of
+from planner.serving.reached import fitted
 from planner.workload import Engine
 from tools import calibrate
 

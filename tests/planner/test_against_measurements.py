@@ -10,8 +10,11 @@ from statistics import median
 import numpy as np
 import pytest
 
-from planner.constants import constants
-from planner.gpus import all_gpus
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
+from planner.catalogues.results import all_results
+from planner.measurements.replay import METRICS, predictions, trials
 from planner.memory import (
     cache_layout,
     kv_cache_bytes,
@@ -19,12 +22,9 @@ from planner.memory import (
     serving_runtime_bytes,
     weights,
 )
-from planner.models import all_models
-from planner.quants import find_quant
-from planner.ranges import span_of
-from planner.replay import METRICS, predictions, trials
-from planner.results import all_results
-from planner.shape import shape_of
+from planner.serving.constants import constants
+from planner.serving.ranges import span_of
+from planner.serving.shape import shape_of
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Method
 

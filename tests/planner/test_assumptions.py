@@ -8,8 +8,8 @@ from planner.assumptions import (
     assumptions_document,
     parse_settings,
 )
+from planner.catalogues.purchases import host_points
 from planner.errors import InvalidScenario, UnknownName
-from planner.purchases import host_points
 
 
 @pytest.mark.parametrize("name", sorted(all_assumptions()))

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from planner.benchmarks import Setup, read_benchmark, same_measurement
 from planner.errors import InvalidScenario, UnknownName
+from planner.measurements.benchmarks import Setup, read_benchmark, same_measurement
 
 ROW = {
     "build_number": 6000,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.bounds import best_possible, is_impossible
-from planner.replay import trials
-from planner.results import all_results
+from planner.catalogues.results import all_results
+from planner.measurements.replay import trials
+from planner.serving.bounds import best_possible, is_impossible
 from planner.workload import Engine
 
 

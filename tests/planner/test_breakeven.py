@@ -18,7 +18,7 @@ from planner.breakeven import (
     net_present_value_usd,
 )
 from planner.errors import InvalidScenario
-from planner.paths import cumulative_usd
+from planner.supply.paths import cumulative_usd
 
 RENT, POWER = 11.96 * 4 * 30.4, 0.7 * 4 * 30.4 * 0.175
 

@@ -1,8 +1,8 @@
 import pytest
 
-from planner.calling import api_usd_per_month, cheapest_of_each
-from planner.options import Kind
-from planner.tokens import TokenPrice, api_prices
+from planner.catalogues.tokens import TokenPrice, api_prices
+from planner.supply.calling import api_usd_per_month, cheapest_of_each
+from planner.supply.options import Kind
 from tests.planner.plans import CODER, plan_of, rate
 
 

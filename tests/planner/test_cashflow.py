@@ -7,7 +7,7 @@ import pytest
 
 from planner.compare import Plan
 from planner.export import FORMATS
-from planner.options import BuyBasis, Kind
+from planner.supply.options import BuyBasis, Kind
 from tests.planner.plans import plan_of, rate
 
 STATED = ["purchase_usd=25000", "power_kw=0.7", "resale_fraction=0.2", "term_years=2.5"]

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from planner import catalogue, gpus
+from planner import catalogue
 from planner.catalogue import build, lookup_key, to_table
+from planner.catalogues import gpus
+from planner.catalogues.gpus import Gpu, aliases_of, all_gpus, find_gpu, gpu_aliases
 from planner.errors import UnknownName
-from planner.gpus import Gpu, aliases_of, all_gpus, find_gpu, gpu_aliases
 
 ROOT = Path(__file__).resolve().parents[2]
 GPUS = list(all_gpus().values())

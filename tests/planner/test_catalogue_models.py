@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from planner.catalogue import build, lookup_key, to_table
+from planner.catalogues.models import AttentionKind, Model, aliases_of, all_models, find_model, model_aliases
+from planner.catalogues.quants import all_quants
 from planner.errors import UnknownName
-from planner.models import AttentionKind, Model, aliases_of, all_models, find_model, model_aliases
-from planner.quants import all_quants
 
 # Layers with a feed-forward block and no mixer: Nemotron 3 Ultra, Super and Nano (experts) and 253B (pruned).
 LAYERS_WITHOUT_MIXER = {

@@ -6,12 +6,11 @@ from datetime import date
 
 import pytest
 
-from planner import purchases
-from planner.currencies import all_currencies, usd_per_unit
-from planner.errors import UnknownName
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.purchases import (
+from planner.catalogues import purchases
+from planner.catalogues.currencies import all_currencies, usd_per_unit
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.purchases import (
     Condition,
     PricePoint,
     all_purchase_points,
@@ -19,7 +18,8 @@ from planner.purchases import (
     host_points,
     purchase_points,
 )
-from planner.tokens import all_token_prices, api_prices
+from planner.catalogues.tokens import all_token_prices, api_prices
+from planner.errors import UnknownName
 
 
 def point(low, high=None, *, as_of, condition="new", what="card", seller="shop"):

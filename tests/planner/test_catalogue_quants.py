@@ -3,10 +3,10 @@
 import pytest
 
 from planner.catalogue import build, to_table
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import QuantFamily, QuantFormat, all_quants, find_quant
 from planner.errors import UnknownName
 from planner.memory import weights
-from planner.models import find_model
-from planner.quants import QuantFamily, QuantFormat, all_quants, find_quant
 from planner.reading.ggml import ggml_types
 from planner.units import GIB
 

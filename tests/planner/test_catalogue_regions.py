@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
-from planner.carbon import all_carbon_intensities, find_carbon_intensity
+from planner.catalogues.carbon import all_carbon_intensities, find_carbon_intensity
+from planner.catalogues.regions import all_countries, broader_regions, canonical_code
+from planner.catalogues.tariffs import all_tariffs, find_tariff
 from planner.errors import UnknownName
-from planner.regions import all_countries, broader_regions, canonical_code
-from planner.tariffs import all_tariffs, find_tariff
 
 
 def test_every_tariff_is_plausible():

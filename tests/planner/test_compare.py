@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner import operate
 from planner.compare import Plan
 from planner.errors import InvalidScenario, UnknownName
-from planner.options import BuyBasis, Excluded, Kind, Option
 from planner.rates import PriceStatus, Tier
+from planner.serving.speeds import SpeedSource
 from planner.sizing import Sizing
-from planner.speeds import SpeedSource
+from planner.supply import operate
+from planner.supply.options import BuyBasis, Excluded, Kind, Option
 from planner.workload import Machine, Workload
 from tests.conftest import ROOT
 from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates
@@ -435,7 +435,7 @@ def test_alias_of_a_gpu_is_understood_and_an_ambiguous_one_says_what_it_took() -
 
 
 def test_alias_of_a_quantised_copy_brings_its_format() -> None:
-    from planner.models import model_aliases
+    from planner.catalogues.models import model_aliases
 
     alias = next(each for each in model_aliases().values() if each.model == SMALL and each.quant == "FP8")
     found = plan_of([rate()], alias.name)

@@ -6,12 +6,12 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
-from planner.corrections import REPEATED, case_of, corrections, likeness, residuals_of
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import find_quant
-from planner.results import stated
-from planner.rows import Rows, size_rows
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
+from planner.catalogues.results import stated
+from planner.measurements.corrections import REPEATED, case_of, corrections, likeness, residuals_of
+from planner.serving.rows import Rows, size_rows
 from planner.sizing import size
 from planner.workload import Engine, KvDtype, Machine, Method, Workload
 

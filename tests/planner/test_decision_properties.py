@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from planner.compare import Plan
 from planner.export import FORMATS
-from planner.options import BuyBasis, Kind, Option
-from planner.owning import monthly_costs
+from planner.supply.options import BuyBasis, Kind, Option
+from planner.supply.owning import monthly_costs
 from tests.planner.plans import plan_of, rate
 
 FEW = settings(max_examples=25, deadline=None)

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.depreciation import Way, schedule
 from planner.errors import InvalidScenario
-from planner.options import Kind
+from planner.supply.depreciation import Way, schedule
+from planner.supply.options import Kind
 from tests.planner.plans import plan_of, rate
 
 

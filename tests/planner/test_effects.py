@@ -3,7 +3,7 @@
 import pytest
 
 from planner.compare import Plan
-from planner.effects import InputEffect, input_effects
+from planner.uncertainty.effects import InputEffect, input_effects
 from tests.planner.plans import SMALL, plan_of, rate
 
 OWNED = {"gpu": "RTX 4090", "gpus": 1, "hours_per_day": 12}

@@ -5,6 +5,9 @@ from math import log
 
 import pytest
 
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
 from planner.evidence import (
     CONTEXT_FLOOR_TOKENS,
     CONTEXT_WEIGHT,
@@ -15,10 +18,7 @@ from planner.evidence import (
     run_document,
     to_document,
 )
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import find_quant
-from planner.replay import predictions, trials
+from planner.measurements.replay import predictions, trials
 from planner.sizing import size
 from planner.workload import Engine, Machine, Workload
 

@@ -10,9 +10,9 @@ import pytest
 from planner.compare import Plan
 from planner.errors import InvalidScenario
 from planner.export import FORMATS, OPTION_COLUMNS, export_plan, newest_price, option_table, start_of
-from planner.focus import FOCUS_COLUMNS, month_after
-from planner.options import Kind
+from planner.exports.focus import FOCUS_COLUMNS, month_after
 from planner.rates import Tier
+from planner.supply.options import Kind
 from tests.planner.plans import NOW, plan_of, rate, seed_rates
 
 

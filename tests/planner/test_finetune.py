@@ -3,13 +3,13 @@ import statistics
 
 import pytest
 
-from planner.adapters import Targets, adapter_width
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
 from planner.errors import InvalidScenario
 from planner.finetune import holders, simple_memory, to_document
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.training import Optimizer, Sharding, Training, Tuning, activation_bytes, memory
-from planner.training_replay import training_checks
+from planner.finetuning.adapters import Targets, adapter_width
+from planner.finetuning.training import Optimizer, Sharding, Training, Tuning, activation_bytes, memory
+from planner.measurements.training_replay import training_checks
 from planner.units import GIB
 
 QWEN_480B = all_models()["qwen3-coder-480b-a35b"]

@@ -2,11 +2,11 @@
 
 import pytest
 
-from planner.fitting import remedies
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import find_quant
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
 from planner.scenario import Scenario
+from planner.serving.fitting import remedies
 from planner.sizing import size
 from planner.workload import Engine, Machine, Method, Workload, engine_for
 

@@ -3,11 +3,11 @@ import random
 import numpy as np
 import pytest
 
-from planner.estimate import BOUNDS
-from planner.gpus import all_gpus
-from planner.grid import size_grid
-from planner.models import all_models
-from planner.quants import all_quants
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants
+from planner.serving.estimate import BOUNDS
+from planner.serving.grid import size_grid
 from planner.sizing import size
 from planner.workload import KvDtype, Machine, Method, Workload, engine_for
 

@@ -3,10 +3,10 @@ import shlex
 
 import pytest
 
-from planner.gpus import all_gpus
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import aliases_of, all_models
+from planner.catalogues.quants import all_quants, find_quant
 from planner.launch import is_copy_of, launch, launches, repository_for, to_document
-from planner.models import aliases_of, all_models
-from planner.quants import all_quants, find_quant
 from planner.sizing import size
 from planner.workload import Engine, KvDtype, Machine, Workload, engine_for
 

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from planner.errors import InvalidScenario
-from planner.focus import focus_rows
-from planner.load import LoadProfile, Shift, shifts
-from planner.options import Kind, Option, RentBasis
+from planner.exports.focus import focus_rows
 from planner.rates import Billing, Tier
 from planner.scenario import Scenario
+from planner.supply.load import LoadProfile, Shift, shifts
+from planner.supply.options import Kind, Option, RentBasis
 from tests.planner.plans import SMALL, plan_of, rate
 
 DAY = "8-18=1,18-23=0.3"  # 10 hours of 1 and 5 of 0.3: 11.5 in all

@@ -1,9 +1,9 @@
 import pytest
 
-from planner.gpus import all_gpus
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants, find_quant
 from planner.matrix import over_contexts, over_gpus, over_quants, to_document
-from planner.models import all_models
-from planner.quants import all_quants, find_quant
 from planner.sizing import size
 from planner.workload import Engine, Machine, Method, Workload
 

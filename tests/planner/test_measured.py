@@ -2,12 +2,12 @@ from typing import Any
 
 import pytest
 
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import find_quant
 from planner.compare import plan
 from planner.errors import InvalidScenario, UnknownName
-from planner.gpus import find_gpu
-from planner.measured import Measurement, read_measurement
-from planner.models import find_model
-from planner.quants import find_quant
+from planner.measurements.measured import Measurement, read_measurement
 from planner.scenario import Scenario
 from planner.sizing import size
 from planner.workload import Machine, Method

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants, find_quant
 from planner.errors import InvalidScenario
-from planner.gpus import all_gpus
 from planner.memory import (
     cache_layout,
     is_native,
@@ -18,9 +20,7 @@ from planner.memory import (
     visible_bytes,
     weights,
 )
-from planner.models import all_models
-from planner.quants import all_quants, find_quant
-from planner.shape import layers_by_kind, shape_of
+from planner.serving.shape import layers_by_kind, shape_of
 from planner.units import GIB, MIB
 from planner.workload import Engine, Machine, Method
 

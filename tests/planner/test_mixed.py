@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from planner.compare import Plan
-from planner.mixed import _numbers
 from planner.rates import Billing, Rate, Tier
+from planner.supply.mixed import _numbers
 from tests.planner.plans import SMALL, plan_of, rate
 
 PEAKED = "8-18=1,18-8=0.3"

@@ -1,11 +1,11 @@
 import pytest
 
 from planner.assumptions import Assumptions, Owner
-from planner.gpus import all_gpus
-from planner.options import BuyBasis, Kind, Option
+from planner.catalogues.gpus import all_gpus
 from planner.rates import PriceStatus, Tier
 from planner.scenario import Scenario
-from planner.shop import Housing, housing_of, machine_price, read_shop
+from planner.supply.options import BuyBasis, Kind, Option
+from planner.supply.shop import Housing, housing_of, machine_price, read_shop
 from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates
 
 

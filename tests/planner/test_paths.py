@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.answers.paying import saved_usd
 from planner.assumptions import Assumptions, Origin, Owner
 from planner.breakeven import MonthlyCosts, break_even_months_moving, net_present_value_usd
 from planner.compare import Plan
-from planner.comparison import Comparison
-from planner.options import BuyBasis, Kind, Option
-from planner.owning import monthly_costs
-from planner.paths import Moves, RentPath, cumulative_usd, mean_usd_per_month
-from planner.paying import saved_usd
+from planner.supply.options import BuyBasis, Kind, Option
+from planner.supply.owning import monthly_costs
+from planner.supply.paths import Moves, RentPath, cumulative_usd, mean_usd_per_month
+from planner.uncertainty.comparison import Comparison
 from tests.planner.plans import plan_of, rate
 
 B200: dict[str, Any] = {"gpu": "B200", "gpus": 2, "hours_per_day": 24}

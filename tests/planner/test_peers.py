@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from planner.quants import find_quant
+from planner.catalogues.quants import find_quant
 from tools import peer_table, peers
 
 

@@ -1,7 +1,7 @@
-from planner.models import find_model
-from planner.quants import find_quant
+from planner.answers.recommend import Recommended, recommend
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import find_quant
 from planner.rates import Tier
-from planner.recommend import Recommended, recommend
 from planner.scenario import Scenario
 from tests.planner.plans import CODER, SMALL, plan_of, rate, seed_rates
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.rates import Billing, PriceStatus, Tier
-from planner.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
+from planner.supply.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
 from tests.planner.plans import CODER, SMALL, plan_of, rate
 
 

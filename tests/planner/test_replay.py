@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import find_quant
-from planner.reached import fitted
-from planner.replay import METRICS, predictions, trials
-from planner.results import all_results
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
+from planner.catalogues.results import all_results
+from planner.measurements.replay import METRICS, predictions, trials
+from planner.serving.reached import fitted
 from planner.sizing import size
 from planner.workload import Engine, Machine, Workload
 

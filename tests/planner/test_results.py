@@ -8,10 +8,10 @@ import io
 
 import pytest
 
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import all_quants
-from planner.results import COLUMNS, all_results
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants
+from planner.catalogues.results import COLUMNS, all_results
 from planner.workload import Engine
 
 OTHER_ENGINES = {"transformers", "peft", "litgpt"}

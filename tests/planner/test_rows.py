@@ -5,14 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import all_quants
-from planner.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
-from planner.shape import shape_of, stacked
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants
+from planner.serving.rows import MEMORY_COLUMNS, SPEED_COLUMNS, Rows, size_rows
+from planner.serving.shape import shape_of, stacked
+from planner.serving.work import attention_flops_of_prompt, cache_read_bytes
 from planner.sizing import size
 from planner.units import GIB
-from planner.work import attention_flops_of_prompt, cache_read_bytes
 from planner.workload import Engine, KvDtype, Machine, Method, Workload
 
 

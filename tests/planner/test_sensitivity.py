@@ -8,10 +8,10 @@ import pytest
 
 from planner.breakeven import MonthlyCosts, break_even_months_moving
 from planner.compare import Plan
-from planner.comparison import Comparison, Outcome
-from planner.options import Kind, Option
 from planner.sensitivity import Sensitivity, change_text
-from planner.uncertain import Uncertain
+from planner.supply.options import Kind, Option
+from planner.uncertainty.comparison import Comparison, Outcome
+from planner.uncertainty.uncertain import Uncertain
 from tests.planner.plans import CODER, SMALL, plan_of, rate
 
 B200 = {"gpu": "B200", "gpus": 2, "hours_per_day": 12}

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
 from planner.errors import InvalidScenario
-from planner.gpus import all_gpus
 from planner.launch import launch
-from planner.models import all_models
-from planner.quants import find_quant
 from planner.scenario import Scenario
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 from planner.sizing import size
 from planner.units import GIB
 from planner.workload import Engine, Layout, Machine, Workload

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants, find_quant
 from planner.errors import InvalidScenario
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import all_quants, find_quant
+from planner.serving.speeds import Bound, SpeedSource
 from planner.sizing import size, size_machines
-from planner.speeds import Bound, SpeedSource
 from planner.units import GB, GIB
 from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
 

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.quants import find_quant
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import find_quant
 from planner.scenario import Scenario
+from planner.serving.sizing_figures import sizing_figures
 from planner.sizing import Sizing, size
-from planner.sizing_figures import sizing_figures
 from planner.units import GIB
 from planner.workload import Machine
 

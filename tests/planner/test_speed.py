@@ -6,16 +6,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from planner.constants import constants, family_of
-from planner.devices import compute_flops, devices, link_for, range_factor, simple_peak_flops
-from planner.estimate import offload_of
-from planner.gpus import all_gpus
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
+from planner.catalogues.quants import all_quants, find_quant
 from planner.memory import cache_layout, weights
-from planner.models import all_models
-from planner.quants import all_quants, find_quant
-from planner.question import question_of
-from planner.ranges import QUANTITIES, Span, decode_span_of, span_of, spans
-from planner.reached import (
+from planner.serving.constants import constants, family_of
+from planner.serving.devices import compute_flops, devices, link_for, range_factor, simple_peak_flops
+from planner.serving.estimate import offload_of
+from planner.serving.question import question_of
+from planner.serving.ranges import QUANTITIES, Span, decode_span_of, span_of, spans
+from planner.serving.reached import (
     BLOCKS,
     ENGINES,
     MOST_EFFICIENT,
@@ -27,7 +27,14 @@ from planner.reached import (
     fitted,
     reached,
 )
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
+from planner.serving.work import (
+    attention_flops_of_prompt,
+    cache_read_bytes,
+    experts_read_share,
+    weights_read_bytes,
+    work_of,
+)
 from planner.sizing import size
 from planner.speed import (
     Hardware,
@@ -42,13 +49,6 @@ from planner.speed import (
     simple_prefill_tokens_per_s,
     speculative_s,
     steady_state,
-)
-from planner.work import (
-    attention_flops_of_prompt,
-    cache_read_bytes,
-    experts_read_share,
-    weights_read_bytes,
-    work_of,
 )
 from planner.workload import Engine, Machine, Method, Workload
 

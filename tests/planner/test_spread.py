@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from planner.compare import Plan
-from planner.options import Kind
 from planner.rates import Tier
-from planner.spread import OptionSpread, Spread
+from planner.supply.options import Kind
+from planner.uncertainty.spread import OptionSpread, Spread
 from tests.planner.plans import SMALL, plan_of, rate
 
 B200: dict[str, Any] = {"gpu": "B200", "gpus": 2, "hours_per_day": 12}

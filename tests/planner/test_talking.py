@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from bench.talking import DOCUMENT, cases, models, rendered
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import find_model
+from planner.catalogues.quants import find_quant
 from planner.errors import InvalidScenario
-from planner.gpus import find_gpu
-from planner.models import find_model
-from planner.quants import find_quant
+from planner.serving.usability import Thresholds, Usability
 from planner.sizing import Sizing, size
 from planner.talking import Speech, talk
-from planner.usability import Thresholds, Usability
 from planner.workload import Engine, Machine, Workload
 
 

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.capacity import layer_evidence, screen, to_document, weight_floor_bytes
+from planner.catalogues.gpus import all_gpus
+from planner.catalogues.models import all_models
 from planner.errors import InvalidScenario
-from planner.gpus import all_gpus
-from planner.models import all_models
-from planner.speeds import Bound, Speed
-from planner.usability import Usability, verdict
+from planner.serving.capacity import layer_evidence, screen, to_document, weight_floor_bytes
+from planner.serving.speeds import Bound, Speed
+from planner.serving.usability import Usability, verdict
 
 QWEN_35B = all_models()["qwen3.5-35b-a3b"]
 H100 = all_gpus()["H100 SXM"]

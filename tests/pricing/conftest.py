@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from pricing import database
+from pricing.storage import database
 from pricing.store import Store
 from tests.conftest import IN_CI
 

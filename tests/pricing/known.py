@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 from planner.rates import Tier
-from pricing.memory import KnownPrice, Origin
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
+from pricing.storage.memory import KnownPrice, Origin
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Billing, Offer, Problem, Tier, Verdict
+from pricing.storage.memory import ProviderResult, RunStatus
 
 # A provider that the bundled prices do not hold.
 ACME = "acme"

@@ -13,8 +13,8 @@ from planner.compare import plan
 from planner.rates import Rate
 from planner.scenario import Scenario
 from pricing.offer import Billing, Offer, Tier
+from pricing.storage.stored import PRICE_FIELDS, SERIES_FIELDS, StoredOffer
 from pricing.store import Store
-from pricing.stored import PRICE_FIELDS, SERIES_FIELDS, StoredOffer
 from tests.pricing.samples import offer, run
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pricing.addresses import without_secrets
 from pricing.collect import RunReport, refresh, source_names, why_unverified
 from pricing.errors import ParseError, UnknownProvider
 from pricing.http import Client
-from pricing.memory import RunStatus
 from pricing.offer import Verdict
-from pricing.replay import ReplayError, replay
+from pricing.running.replay import ReplayError, replay
 from pricing.settings import Settings
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.web.addresses import without_secrets
 from tests.conftest import ROOT
 from tests.pricing.known import offer
 from tests.pricing.loopback import LoopbackServer

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, func, insert, select
 from sqlalchemy.exc import StatementError
 
-from pricing.columns import Usd, UtcTime, from_micros, micros_text, to_micros
-from pricing.engines import find_target, transaction, writing_engine
+from pricing.storage.columns import Usd, UtcTime, from_micros, micros_text, to_micros
+from pricing.storage.engines import find_target, transaction, writing_engine
 
 SAMPLE = Table(
     "sample", MetaData(), Column("id", Integer, primary_key=True), Column("usd", Usd), Column("at", UtcTime)

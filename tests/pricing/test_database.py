@@ -16,9 +16,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from pricing import database, engines
-from pricing.engines import find_target, reading_engine, transaction, writing_engine
 from pricing.errors import StoreError
+from pricing.storage import database, engines
+from pricing.storage.engines import find_target, reading_engine, transaction, writing_engine
 from pricing.store import Store
 from tests.conftest import NOW, ROOT
 from tests.pricing.samples import ACME, offer, run
@@ -93,7 +93,7 @@ def test_down_and_up_again(database_url: str) -> None:
 
 
 def test_two_first_runs_at_once_both_succeed(new_url: str) -> None:
-    code = f"from pricing.database import ensure; ensure({new_url!r})"
+    code = f"from pricing.storage.database import ensure; ensure({new_url!r})"
     runs = [
         subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -106,7 +106,7 @@ def test_two_first_runs_at_once_both_succeed(new_url: str) -> None:
 def test_another_edition_of_the_bundled_prices_takes_the_place_of_the_old(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pricing import snapshot
+    from pricing.storage import snapshot
 
     with Store.open(database_url) as store:
         store.record(run(offer(provider="runpod"), offer(provider="runpod", region="b"), provider="runpod"))

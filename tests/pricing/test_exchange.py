@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from planner.currencies import all_currencies
-from planner.money import Money
-from pricing import runs
-from pricing.ecb import BANK, DayRates, read_rates
+from planner.answers.money import Money
+from planner.catalogues.currencies import all_currencies
 from pricing.errors import ParseError
-from pricing.exchange import Exchange
 from pricing.http import Client
-from pricing.memory import RunStatus
+from pricing.money.ecb import BANK, DayRates, read_rates
+from pricing.money.exchange import Exchange
 from pricing.provider import Page, Request, Site
 from pricing.registry import providers
-from pricing.reports import RunReport
+from pricing.running import runs
+from pricing.running.reports import RunReport
 from pricing.settings import Settings
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
 from tests.pricing.loopback import LoopbackServer
 
@@ -299,7 +299,7 @@ def test_a_bank_that_hangs_holds_up_nobody_for_long(monkeypatch: pytest.MonkeyPa
         def settle(self, provider: Site, *, is_read: bool) -> None:
             pass
 
-    monkeypatch.setattr("pricing.exchange.LIMIT_S", 0.2)
+    monkeypatch.setattr("pricing.money.exchange.LIMIT_S", 0.2)
     exchange = Exchange(all_currencies(), Hanging(), NOW)
     assert exchange.rates_for(providers()["vultr"]) == all_currencies()  # in dollars: does not wait at all
     assert exchange.rates_for(providers()["scaleway"]) == all_currencies()
@@ -332,7 +332,7 @@ def test_a_plan_states_the_rate_that_it_is_shown_at(store: Store) -> None:
 
 
 def test_own_prices_are_converted_at_the_kept_rate(store: Store) -> None:
-    from pricing import owned
+    from pricing.own import owned
 
     store.keep_exchange_rates(brought("2026-11-30"), NOW)
     text = "kind,provider,gpu,gpus,price,currency\nrent,Acme,H100 SXM,1,2.00,EUR\n"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pricing.health import Health, health
-from pricing.memory import RunStatus
-from pricing.stored import ProviderStatus
+from pricing.running.health import Health, health
+from pricing.storage.memory import RunStatus
+from pricing.storage.stored import ProviderStatus
 from tests.conftest import NOW
 
 

@@ -11,12 +11,12 @@ from typing import ClassVar
 import httpx
 import pytest
 
-from pricing.addresses import public_url
-from pricing.body import SPOOL_BYTES
 from pricing.errors import Blocked, FetchError, ParseError, SettingsError, TooLarge
 from pricing.http import Client, user_agent
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass, Request
+from pricing.web.addresses import public_url
+from pricing.web.body import SPOOL_BYTES
 from tests.pricing.loopback import Handler, LoopbackServer
 
 SECRET = "s3cr3t-key-0123456789"

@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pricing.body import SPOOL_BYTES
 from pricing.collect import refresh
 from pricing.errors import FetchError, TooLarge
 from pricing.http import Client
-from pricing.kept import KeptPages
-from pricing.memory import RunStatus
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass, Request
 from pricing.registry import providers
 from pricing.settings import Settings
+from pricing.storage.kept import KeptPages
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.web.body import SPOOL_BYTES
 from tests.pricing.loopback import Handler, LoopbackServer
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)

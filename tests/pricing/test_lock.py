@@ -9,14 +9,14 @@ from contextlib import contextmanager
 import pytest
 
 from pricing.errors import RunInProgress, StoreError
-from pricing.lock import run_lock
+from pricing.running.lock import run_lock
 from pricing.store import Store
 from tests.conftest import NOW, ROOT
 
 HOLD = """
 import sys
 from datetime import UTC, datetime
-from pricing.lock import run_lock
+from pricing.running.lock import run_lock
 from pricing.store import Store
 now = datetime(2026, 11, 30, 3, 7, tzinfo=UTC)
 with Store.open(sys.argv[1]) as store, run_lock(store, now, command="breakeven schedule"):

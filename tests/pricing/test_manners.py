@@ -10,7 +10,7 @@ from pricing.errors import Blocked, FetchError
 from pricing.http import Client
 from pricing.offer import Problem, RawOffer
 from pricing.provider import Page, Provider, ProviderClass, Request
-from pricing.robots import Robots, rules_of
+from pricing.web.robots import Robots, rules_of
 from tests.pricing.loopback import Handler, LoopbackServer
 
 
@@ -161,7 +161,7 @@ def test_a_page_waits_for_the_longer_of_both_pauses(
         server.add("/acme/robots.txt", f"User-agent: *\nCrawl-delay: {delay}")
         server.add("/acme/pricing", b"here")
         with Client(base_urls=server.base_urls("acme"), clock=lambda: time.now, sleep=time.sleep) as client:
-            monkeypatch.setattr("pricing.manners.is_loopback", never)  # as if it were far away
+            monkeypatch.setattr("pricing.web.manners.is_loopback", never)  # as if it were far away
             client.fetch(PAGE, ACME)
     assert time.slept == slept
 
@@ -171,7 +171,7 @@ def test_a_pause_that_no_run_can_wait_for_is_said(monkeypatch: pytest.MonkeyPatc
     with LoopbackServer() as server:
         server.add("/acme/robots.txt", "User-agent: *\nCrawl-delay: 3600")
         with Client(base_urls=server.base_urls("acme"), clock=lambda: time.now, sleep=time.sleep) as client:
-            monkeypatch.setattr("pricing.manners.is_loopback", lambda host: False)
+            monkeypatch.setattr("pricing.web.manners.is_loopback", lambda host: False)
             with pytest.raises(FetchError, match="wants 3600 s of pause, more than is left of 60 s"):
                 client.fetch(PAGE, ACME)
     assert time.slept == []
@@ -225,7 +225,7 @@ def test_a_hanging_robots_file_ends_at_the_deadline(server: LoopbackServer) -> N
         Client(base_urls=server.base_urls("acme"), sleep=lambda _: None) as client,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr("pricing.robots.DEADLINE_S", 0.2)
+        patch.setattr("pricing.web.robots.DEADLINE_S", 0.2)
         with pytest.raises(FetchError, match="is left alone"):
             client.fetch(PAGE, ACME)
     assert hung

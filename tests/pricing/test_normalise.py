@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from planner.currencies import FxRate, all_currencies, usd_per_unit
-from planner.gpus import DeviceClass, all_gpus, gpu_aliases
-from pricing.columns import to_micros
+from planner.catalogues.currencies import FxRate, all_currencies, usd_per_unit
+from planner.catalogues.gpus import DeviceClass, all_gpus, gpu_aliases
 from pricing.errors import NormaliseError
-from pricing.gather import read
-from pricing.naming import identify
 from pricing.normalise import normalise
 from pricing.offer import Offer, RawOffer, Tier, Verdict
+from pricing.parsing.naming import identify
 from pricing.provider import Page
 from pricing.registry import find_provider
+from pricing.running.gather import read
+from pricing.storage.columns import to_micros
 
 SEEN = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 URL = "https://acme.example/pricing"

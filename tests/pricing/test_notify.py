@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from pricing import notify
-from pricing.memory import RunStatus
-from pricing.moves import Move
-from pricing.reports import ProviderReport, RunReport
+from pricing.running.reports import ProviderReport, RunReport
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.verification.moves import Move
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run
 
 

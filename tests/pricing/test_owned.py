@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from planner.catalogues.purchases import quoted_purchase
 from planner.compare import plan
-from planner.purchases import quoted_purchase
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
-from pricing.owned import ImportRefused, OwnFile, read, template
+from pricing.own.owned import ImportRefused, OwnFile, read, template
 from pricing.store import Store
 from tests.conftest import NOW
 

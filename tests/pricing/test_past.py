@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from planner.rates import PriceStatus
-from pricing.memory import Origin
 from pricing.offer import Verdict
-from pricing.past import packed_history, past_prices
 from pricing.registry import provider_infos
+from pricing.storage.memory import Origin
+from pricing.storage.past import packed_history, past_prices
 from pricing.store import Store
 from tests.conftest import NOW
 from tools.build_history import build, intervals_of

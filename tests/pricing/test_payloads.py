@@ -15,10 +15,10 @@ import pytest
 
 from pricing.collect import refresh
 from pricing.http import Client
-from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer
 from pricing.registry import providers
 from pricing.settings import Settings
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
 from tests.pricing.loopback import PAYLOADS, LoopbackServer
 

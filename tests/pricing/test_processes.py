@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from pricing import runs
 from pricing.registry import providers
+from pricing.running import runs
 from pricing.store import Store
 from tests.conftest import ROOT
 from tests.pricing.loopback import Handler, LoopbackServer

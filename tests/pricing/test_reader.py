@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pricing.asking import Answer, ask, ask_all
 from pricing.collect import refresh
 from pricing.errors import ParseError, PricingError
-from pricing.memory import ProviderResult, RunStatus
+from pricing.parsing.reader import Here, Readers
 from pricing.provider import Keys, Page, Provider, Request
-from pricing.reader import Here, Readers
 from pricing.registry import providers
 from pricing.settings import Settings
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
+from pricing.web.asking import Answer, ask, ask_all
 from tests.conftest import ROOT
 from tests.pricing.unruly import (
     Calm,
@@ -58,8 +58,8 @@ def test_pages_are_read_in_a_process_that_is_used_again(readers: Readers) -> Non
 def test_the_result_is_that_of_the_calling_process(readers: Readers) -> None:
     """A real page through both, with its problems, digests and exact amounts."""
     folder = ROOT / "tests/pricing/payloads/scaleway"
-    from planner.currencies import all_currencies
-    from pricing.replay import _open
+    from planner.catalogues.currencies import all_currencies
+    from pricing.running.replay import _open
 
     scaleway = providers()["scaleway"]
     files = sorted(path for path in folder.iterdir() if path.name not in {"meta.json", "expected.json"})

@@ -7,8 +7,7 @@ import pytest
 
 from pricing.errors import ParseError
 from pricing.offer import Problem, RawOffer
-from pricing.provider import Page
-from pricing.reading import (
+from pricing.parsing.reading import (
     amount,
     beginning,
     dig,
@@ -22,6 +21,7 @@ from pricing.reading import (
     text_number,
     whole,
 )
+from pricing.provider import Page
 
 
 def page(body: str, key: str = "list") -> Page:

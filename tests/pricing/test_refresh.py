@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from planner.currencies import all_currencies
+from planner.catalogues.currencies import all_currencies
 from pricing.collect import ProviderReport, RunReport, judge, refresh
 from pricing.errors import FetchError, ParseError, PricingError, StoreError, UnknownProvider
-from pricing.gather import fetch_pages
 from pricing.http import Client
-from pricing.market import Market
-from pricing.memory import ProviderResult, RunStatus
 from pricing.offer import Offer, Tier, Verdict
 from pricing.provider import Keys, Page, Provider, Request
 from pricing.registry import kinds, providers
-from pricing.replay import replay
+from pricing.running.gather import fetch_pages
+from pricing.running.replay import replay
 from pricing.settings import Settings
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
+from pricing.verification.market import Market
 from tests.pricing.loopback import PAYLOADS, Handler, LoopbackServer
 from tests.pricing.samples import offer as sample
 from tests.pricing.samples import run as run_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pricing.regions import normalise_region, region_key
+from pricing.parsing.regions import normalise_region, region_key
 
 
 @pytest.mark.parametrize(

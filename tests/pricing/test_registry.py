@@ -23,7 +23,7 @@ from pricing.registry import (
     providers,
     shows_asks,
 )
-from pricing.snapshot import snapshot_offers
+from pricing.storage.snapshot import snapshot_offers
 
 MODULE = """
 from pricing.provider import Provider, ProviderClass

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from pricing.reviewing import Decision
 from pricing.store import Store
+from pricing.verification.reviewing import Decision
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
 
 LATER = MORNING + 400 * DAY

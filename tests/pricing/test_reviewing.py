@@ -6,8 +6,8 @@ import pytest
 
 from planner.errors import UnknownName
 from pricing.offer import Tier, Verdict
-from pricing.reviewing import Decision, Review
 from pricing.store import Store
+from pricing.verification.reviewing import Decision, Review
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
 
 

@@ -20,8 +20,8 @@ from apscheduler.events import (
     EVENT_SCHEDULER_STARTED,
 )
 
-from pricing import runs
 from pricing.errors import RunInProgress
+from pricing.running import runs
 from pricing.schedule import LOOK_AGAIN, Nightly, Timetable, is_due, last_good_run
 from pricing.store import Store
 

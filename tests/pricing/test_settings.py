@@ -6,7 +6,7 @@ import pytest
 
 from pricing.errors import SettingsError
 from pricing.settings import Settings, default_database_url
-from pricing.sqlite_urls import sqlite_place
+from pricing.storage.sqlite_urls import sqlite_place
 
 
 def test_nothing_set_means_a_file_in_the_users_data_folder() -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.gpus import find_gpu
-from pricing.market import Market
-from pricing.memory import Origin, remembered
+from planner.catalogues.gpus import find_gpu
 from pricing.offer import Offer, Tier, Verdict, decimal_text
 from pricing.registry import kinds
-from pricing.snapshot import snapshot_offers, superseded_at
+from pricing.storage.memory import Origin, remembered
+from pricing.storage.snapshot import snapshot_offers, superseded_at
+from pricing.verification.market import Market
 from pricing.verify import why_implausible
 from tests.conftest import ROOT
 from tests.pricing.samples import DAY, MORNING, offer

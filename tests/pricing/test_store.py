@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from planner.rates import PriceStatus, Rate
-from pricing.memory import Origin, ProviderResult, RunStatus
 from pricing.offer import Offer, Tier, Verdict
-from pricing.reviewing import Decision
+from pricing.storage.memory import Origin, ProviderResult, RunStatus
+from pricing.storage.stored import StoredOffer
 from pricing.store import Store
-from pricing.stored import StoredOffer
+from pricing.verification.reviewing import Decision
 from tests.conftest import NOW
 from tests.pricing.samples import ACME, DAY, MORNING, failed, offer, problems, run, waiting
 
@@ -563,7 +563,7 @@ def test_a_catalogue_of_long_ago_agrees_with_nothing(store: Store) -> None:
 
 
 def test_a_reader_goes_on_while_a_run_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pricing import writing
+    from pricing.storage import writing
 
     store.record(run(offer("2.69")))
     is_inside, may_end, seen = threading.Event(), threading.Event(), []
@@ -609,7 +609,7 @@ def test_writers_at_once_lose_nothing(database_url: str) -> None:
 
 
 def test_a_run_that_breaks_leaves_nothing_behind(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pricing import writing
+    from pricing.storage import writing
 
     def broken(*_: object) -> None:
         raise RuntimeError("pulled the plug")

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from pricing.memory import Origin
 from pricing.offer import Offer, Tier, decimal_text
+from pricing.storage.memory import Origin
 from pricing.store import Store
 from tests.conftest import NOW
 from tests.pricing.samples import DAY, MORNING, offer, run, waiting

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
+from planner.catalogues.tokens import all_token_prices, api_prices
 from planner.compare import plan
-from planner.options import Kind
 from planner.scenario import Scenario
-from planner.tokens import all_token_prices, api_prices
-from pricing import runs
+from planner.supply.options import Kind
 from pricing.errors import ParseError
 from pricing.http import Client
-from pricing.litellm import FEWEST_ENTRIES, LITELLM, PROVIDERS, ListedPrice, read_prices
-from pricing.memory import RunStatus
 from pricing.offer import Verdict
 from pricing.provider import Page
+from pricing.running import runs
 from pricing.settings import Settings
+from pricing.storage.memory import RunStatus
 from pricing.store import Store
-from pricing.tokenprices import Brought, TokenReport, model_ids
-from pricing.tokenverdicts import HeldPrice, judge
+from pricing.tokens.litellm import FEWEST_ENTRIES, LITELLM, PROVIDERS, ListedPrice, read_prices
+from pricing.tokens.tokenprices import Brought, TokenReport, model_ids
+from pricing.tokens.tokenverdicts import HeldPrice, judge
 from tests.pricing.loopback import LoopbackServer
 
 NOW = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from planner.rates import Tier
-from pricing.market import Market
-from pricing.memory import KnownPrice, Origin
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
-from pricing.recall import Memory
-from pricing.snapshot import snapshot_offers, superseded_at
+from pricing.storage.memory import KnownPrice, Origin
+from pricing.storage.snapshot import snapshot_offers, superseded_at
+from pricing.verification.market import Market
+from pricing.verification.recall import Memory
 from pricing.verify import RULES, is_plausible, verify
 from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from planner.rates import Tier
-from pricing.memory import KnownPrice, Origin
 from pricing.offer import Offer, Verdict
+from pricing.storage.memory import KnownPrice, Origin
 from pricing.verify import verify
 from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 

@@ -98,7 +98,7 @@ class TakenOver(Calm):
     """Its process answers with an order instead of offers."""
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
-        from pricing import reader
+        from pricing.parsing import reader
 
         reader.read = lambda *_, **__: _Order()  # type: ignore[attr-defined]
         return super().parse(pages)

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from planner.configs import ModelReading, read_config
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 
 Fields = dict[str, Any]
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.quants import all_quants
 from planner.configs import read_config, read_config_text
 from planner.errors import PlannerError, UnreadableModel
-from planner.gpus import find_gpu
-from planner.quants import all_quants
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 from planner.sizing import size
 from planner.workload import Machine, Workload
 from tests.planner.reading import published

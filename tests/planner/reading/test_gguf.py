@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from planner.catalogues.quants import find_quant
 from planner.errors import UnknownArchitecture, UnreadableModel
 from planner.gguf import read_gguf
 from planner.memory import weights
-from planner.quants import find_quant
 from planner.reading.gguf import HeaderTooShort, parse_gguf
 from tests.planner.reading.ggufs import (
     header,

@@ -2,7 +2,7 @@
 
 import re
 
-from planner.models import AttentionKind
+from planner.catalogues.models import AttentionKind
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")

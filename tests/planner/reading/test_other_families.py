@@ -6,10 +6,10 @@ Source of the counts: models built from these fields by transformers 5.24.0, wit
 
 import pytest
 
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.quants import find_quant
 from planner.errors import UnknownArchitecture, UnreadableModel
-from planner.gpus import find_gpu
-from planner.quants import find_quant
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 from planner.sizing import size
 from planner.workload import Machine, Workload
 from tests.planner.reading.published import growing, kinds, llama_8b, qwen2_5_7b, read, without

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalogues.models import all_models
 from planner.configs import read_config, read_config_text
-from planner.models import all_models
 from planner.reading.counting import count_active, count_parameters
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 
 MODELS = list(all_models().values())
 

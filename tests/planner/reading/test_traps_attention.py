@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from planner.errors import UnreadableModel
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 from tests.planner.reading.published import (
     command_a,
     deepseek_v3,

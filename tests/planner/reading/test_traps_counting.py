@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from planner.catalogues.quants import find_quant
 from planner.memory import cache_layout, is_native, state_bytes, weights
-from planner.quants import find_quant
 from planner.reading.safetensors import parse_index
 from planner.reading.tensors import TensorClass, class_of
-from planner.shape import shape_of
+from planner.serving.shape import shape_of
 from planner.workload import Engine, Method
 from tests.planner.reading.published import (
     chatglm_6b,

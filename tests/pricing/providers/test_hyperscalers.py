@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from planner.gpus import all_gpus
+from planner.catalogues.gpus import all_gpus
 from pricing.errors import ParseError
-from pricing.machines import machines, summed_machines
 from pricing.offer import Billing, RawOffer, Tier
+from pricing.parsing.machines import machines, summed_machines
 from pricing.provider import Keys, Page
 from tests.pricing.providers.reading import Reading, providers
 

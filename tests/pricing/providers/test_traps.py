@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from pricing.naming import identify
 from pricing.offer import Tier
+from pricing.parsing.naming import identify
 from pricing.provider import Keys
 from tests.pricing.providers.reading import Reading, providers
 

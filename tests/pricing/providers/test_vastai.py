@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pricing.errors import ParseError
-from pricing.naming import identify
 from pricing.offer import Tier
+from pricing.parsing.naming import identify
 from pricing.provider import Keys, Page
 from tests.pricing.providers.reading import Reading, providers
 

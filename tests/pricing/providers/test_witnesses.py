@@ -11,8 +11,8 @@ import pytest
 
 from pricing.errors import ParseError
 from pricing.offer import Tier
+from pricing.parsing.witnessing import cloud_of, form_in, key_of
 from pricing.provider import Keys, Page
-from pricing.witnessing import cloud_of, form_in, key_of
 from tests.pricing.providers.reading import Reading, providers
 
 ReadShared = Callable[..., Reading]

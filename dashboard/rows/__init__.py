@@ -1,0 +1,1 @@
+"""What the tables and charts of the page show, as rows of plain values."""

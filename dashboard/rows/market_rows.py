@@ -1,0 +1,110 @@
+"""What the pages show of the market: offers as rows, where each comes from, and what is held back."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import streamlit as st
+
+from dashboard import data
+from dashboard.data import KEEP_SECONDS
+from pricing.storage.stored import ProviderStatus, StoredOffer
+from pricing.store import Store
+
+UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
+# Price lists that are published as packages, by how the catalogue names them; the group is the version.
+PACKAGES = {
+    r"genai-prices (\d[\d.]*)": "genai-prices",
+    r"litellm model price file \(release (\d[\d.]*)\)": "litellm",
+}
+
+
+def address_of(source: str | None) -> str | None:
+    """Return a source as an address that a browser opens, None where it has none."""
+    if source is None:
+        return None
+    for pattern, package in PACKAGES.items():
+        if found := re.fullmatch(pattern, source):
+            return f"https://pypi.org/project/{package}/{found[1]}/"
+    if source.startswith("github:"):  # as the bundled collection names a file at a commit
+        repository, _, rest = source.removeprefix("github:").partition("@")
+        commit, _, path = rest.partition(":")
+        return f"https://github.com/{repository}" + (f"/blob/{commit}/{path}" if path else "")
+    return source if source.startswith("https://") else None
+
+
+def market() -> Sequence[Mapping[str, Any]]:
+    """Return all current offers as rows, those that are never ranked too."""
+    opened = data.store()
+    return _market(opened.label, opened.revision(), opened)
+
+
+@st.cache_resource(max_entries=2, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
+def _market(label: str, revision: int, _store: Store) -> Sequence[Mapping[str, Any]]:
+    present = data.now()
+    return [_offer_row(offer, present) for offer in _store.current_offers()]
+
+
+def counted(words: Iterable[str]) -> Mapping[str, int]:
+    """Return how often each word occurs, the most frequent first."""
+    return dict(Counter(words).most_common())
+
+
+def held_back() -> Sequence[StoredOffer]:
+    """Return what verification keeps out of every plan, newest first."""
+    return data.store().rejected()
+
+
+def may_write() -> bool:
+    """Whether this server refreshes prices and takes decisions about them."""
+    return not data.settings().read_only and not data.store().is_read_only
+
+
+def decide(offer_id: str, what: str, *, reason: str, by: str) -> None:
+    """Accept or reject a price; time, name and reason are kept with it."""
+    from pricing.verification.reviewing import Decision
+
+    data.store().decide(offer_id, Decision(what), reason=reason, by=by, now=data.now())
+
+
+def provider_statuses() -> Sequence[ProviderStatus]:
+    """Return where each provider's prices stand."""
+    return data.store().statuses(data.now())
+
+
+def history(gpu: str, providers: Sequence[str]) -> Sequence[StoredOffer]:
+    """Return all prices of a GPU there were, oldest first."""
+    return data.store().history(gpu=gpu, provider=list(providers) or None)
+
+
+def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
+    status = offer.status(present)
+    return {
+        "gpu": offer.gpu or offer.gpu_raw,
+        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
+        "provider": offer.provider,
+        "tier": str(offer.tier),
+        "region": offer.region,
+        "status": str(status) if status else UNCLEAR,
+        "seen_at": offer.seen_at,
+        "source": address_of(offer.source_url),
+        "gpu_count": offer.gpu_count,
+        "usd_per_hour": float(offer.usd_per_hour),
+        "gpu_fraction": offer.gpu_fraction,
+        "memory_gb_per_gpu": offer.memory_gb_per_gpu,
+        "form": offer.form,
+        "instance_type": offer.instance_type,
+        "billing": None if offer.billing is None else str(offer.billing),
+        "is_ranked": offer.is_rankable,
+        "why_not": None if offer.is_rankable else _why_not(offer),
+    }
+
+
+def _why_not(offer: StoredOffer) -> str:
+    if offer.reasons:
+        return offer.reasons[0]
+    if offer.gpu_fraction is not None:
+        return "a slice of a GPU"
+    return "CPU, memory and disk are billed beside it" if offer.gpu_only else "the GPU is not known"

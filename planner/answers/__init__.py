@@ -1,0 +1,1 @@
+"""From priced options to an answer: choice, verdict, remarks, recommendation, curves, explanation."""

@@ -1,0 +1,1 @@
+"""A plan as a file: documents for people, FOCUS columns, workbooks."""

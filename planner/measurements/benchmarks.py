@@ -1,0 +1,308 @@
+"""Own measurements from the files of benchmarks: llama-bench, and `bench serve` of vLLM or SGLang."""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from planner.catalogues.gpus import find_gpu
+from planner.catalogues.models import Model, find_model
+from planner.catalogues.quants import find_quant
+from planner.catalogues.results import Result, stated
+from planner.errors import InvalidScenario, PlannerError, UnknownName
+from planner.workload import Engine, KvDtype
+
+KNOWN_FORMS = "the output of `llama-bench -o json`, `jsonl` or `csv`, or of vLLM or SGLang `bench serve`"
+# llama.cpp's default micro-batch (n_ubatch in common/arg.cpp).
+DEFAULT_UBATCH = 512
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+# A format at the end of a file's name, and as llama.cpp writes the type of a model: `Q4_K - Medium`.
+_FORMAT_AT_END = re.compile(r"[-_.]((?:UD-)?(?:I?Q\d\w*|BF16|F16|MXFP4))$", re.IGNORECASE)
+_FORMAT = re.compile(r"\b(I?Q\d\w*|BF16|F16|MXFP4)\b(?: - (Small|Medium|Large))?")
+_CACHES = {"f16": KvDtype.FP16, "bf16": KvDtype.BF16, "q8_0": KvDtype.Q8_0, "q4_0": KvDtype.Q4_0}
+_OFF = (False, 0, "0", "false", "False")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the user says of a measurement; it wins over the file, which may not say it."""
+
+    model: str | None = None
+    quant: str | None = None
+    engine: str | None = None
+    gpu: str | None = None
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a file holds."""
+
+    results: tuple[Result, ...]
+    remarks: tuple[str, ...]  # what was assumed, and which rows were not taken and why
+
+
+class _NotTaken(Exception):
+    """Why a row is no measurement that an estimate can be held against."""
+
+
+def read_benchmark(text: str, name: str, setup: Setup) -> Reading:
+    """
+    Read the measurements in a file.
+
+    Args:
+        text: Its content.
+        name: How the file is called; it becomes the source of its measurements.
+        setup: What the user says beside it.
+
+    Raises:
+        InvalidScenario: if the form is not known, or model, format or machine are not named anywhere.
+        UnknownName: if one of them is not in the catalogues.
+    """
+    results: list[Result] = []
+    remarks: dict[str, int] = {}
+    for row in _rows(text):
+        read = _of_llama_bench if "avg_ts" in row else _of_server if _is_of_server(row) else None
+        if read is None:
+            raise InvalidScenario("file", ", ".join(sorted(map(str, row))[:5]) or "nothing", KNOWN_FORMS)
+        try:
+            results += read(row, name, setup, remarks)
+        except _NotTaken as why:
+            remarks[f"not taken: {why}"] = remarks.get(f"not taken: {why}", 0) + 1
+    told = [f"{remark}{f' ({count} rows)' if count > 1 else ''}" for remark, count in remarks.items()]
+    return Reading(results=tuple(results), remarks=tuple(told))
+
+
+def same_measurement(result: Result) -> tuple[object, ...]:
+    """Return what two results share that measure the same; the later one replaces the earlier."""
+    own = ("row_id", "source", "source_ref", "date", "value", "notes", "engine_version", "kind")
+    return tuple(getattr(result, field.name) for field in fields(result) if field.name not in own)
+
+
+def _rows(text: str) -> list[Mapping[str, Any]]:
+    """Return the records of a file, whatever its form."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = _lines(text)
+    rows = document if isinstance(document, list) else [document]
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise InvalidScenario("file", type(document).__name__, KNOWN_FORMS)
+    return rows
+
+
+def _lines(text: str) -> list[Any]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and lines[0].lstrip().startswith("{"):
+        try:
+            return [json.loads(line) for line in lines]
+        except ValueError as error:
+            raise InvalidScenario("file", f"a line that is no JSON ({error})", KNOWN_FORMS) from error
+    return list(csv.DictReader(io.StringIO("\n".join(lines))))
+
+
+def _is_of_server(row: Mapping[str, Any]) -> bool:
+    return any(f"{mean}_tpot_ms" in row for mean in ("median", "mean"))
+
+
+def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[str, int]) -> list[Result]:
+    """Return the one figure of a row of llama-bench."""
+    given, written, held = (_count(row, field) for field in ("n_prompt", "n_gen", "n_depth"))
+    if bool(given) is bool(written):
+        raise _NotTaken("prompt and answer in one figure")
+    file = str(row.get("model_filename") or "")
+    model = _model(setup.model, [_stem(file)], "a file whose name says its model, or --model")
+    _check_all_on_gpus(row, model)
+    devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
+    ubatch = _count(row, "n_ubatch") or DEFAULT_UBATCH
+    cache = _CACHES.get(str(row.get("type_k") or "f16").lower())
+    if cache is None:
+        raise _NotTaken(f"a cache in {row.get('type_k')}")
+    values = {
+        **_common(row, name, setup, model, remarks),
+        "quant": _gguf_format(model, setup, str(row.get("model_type") or ""), file),
+        "quant_name": str(row.get("model_type") or file),
+        "kv_dtype": str(cache),
+        "engine": str(Engine.LLAMA_CPP),
+        "engine_name": "llama.cpp",
+        "engine_version": str(row.get("build_number") or ""),
+        **_machine(devices, setup, remarks),
+        "concurrency": 1,
+        "input_tokens": float(given),
+        "output_tokens": float(written),
+        "context_tokens": float(held),
+        "ubatch": None if ubatch == DEFAULT_UBATCH else ubatch,
+        "weights_bytes": float(_count(row, "model_size")) or None,
+        "metric": "decode_tps" if written else "prefill_tps",
+        "value": _number(row, "avg_ts"),
+        "unit": "tokens/s",
+        "kind": "single_stream",
+        "notes": "no flash attention" if row.get("flash_attn") in _OFF else "",
+    }
+    return [stated(values)]
+
+
+def _check_all_on_gpus(row: Mapping[str, Any], model: Model) -> None:
+    """Refuse what was not computed on GPUs alone, or split in a way that is not estimated."""
+    layers = row.get("n_gpu_layers")
+    on_gpus = -1 if layers in (None, "") else int(float(str(layers)))
+    if 0 <= on_gpus < model.num_layers or str(row.get("backends") or "") in ("CPU", "BLAS"):
+        raise _NotTaken("layers in host memory")
+    if _count(row, "n_cpu_moe") or str(row.get("tensor_buft_overrides") or "none") not in ("none", ""):
+        raise _NotTaken("experts in host memory")
+    if str(row.get("split_mode") or "layer") == "row" and "," in str(row.get("gpu_info") or ""):
+        raise _NotTaken("rows of matrices split over GPUs")
+
+
+def _of_server(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[str, int]) -> list[Result]:
+    """Return times and throughput of one run of requests."""
+    model = _model(setup.model, [str(row.get("model_id") or "")], "a file with model_id, or --model")
+    if setup.quant is None:
+        raise InvalidScenario("quant", None, "the format that was served: the file does not name it")
+    if setup.gpu is None:
+        raise InvalidScenario("gpu", None, "the GPU that served: the file does not name it")
+    requests = _count(row, "completed") or _count(row, "num_prompts")
+    if not requests:
+        raise _NotTaken("no completed requests")
+    backend = setup.engine or ("sglang" if "sglang" in str(row.get("backend")) else "vllm")
+    values = {
+        **_common(row, name, setup, model, remarks),
+        "quant": find_quant(setup.quant).name,
+        "quant_name": setup.quant,
+        "engine": str(Engine(backend)),
+        "engine_name": backend,
+        **_machine([], setup, remarks),
+        "concurrency": _in_flight(row, requests),
+        "requests": requests,
+        "input_tokens": _number(row, "total_input_tokens") / requests,
+        "output_tokens": _number(row, "total_output_tokens") / requests,
+        "kind": "serving",
+    }
+    found = []
+    for metric, field in (("tpot_ms", "tpot_ms"), ("ttft_ms", "ttft_ms")):
+        mean = "median" if row.get(f"median_{field}") is not None else "mean"
+        if row.get(f"{mean}_{field}") is not None:
+            figures = {"metric": metric, "value": _number(row, f"{mean}_{field}"), "unit": "ms"}
+            found.append(stated({**values, **figures, "notes": mean}))
+    if row.get("output_throughput") is not None:
+        total = {"metric": "agg_output_tps", "value": _number(row, "output_throughput"), "unit": "tokens/s"}
+        found.append(stated({**values, **total}))
+    return found
+
+
+def _in_flight(row: Mapping[str, Any], requests: int) -> int:
+    """Return the requests in flight: the limit, all of them, or by Little's law at the rate that was kept."""
+    limit = _count(row, "max_concurrency")
+    if limit:
+        return min(limit, requests)
+    rate = str(row.get("request_rate") or "inf")
+    if rate == "inf" or row.get("request_throughput") is None:
+        return requests
+    answer = _number(row, "total_output_tokens") / requests
+    seconds = (_number(row, "mean_ttft_ms") + (answer - 1.0) * _number(row, "mean_tpot_ms")) / 1e3
+    return max(1, min(requests, round(_number(row, "request_throughput") * seconds)))
+
+
+def _common(
+    row: Mapping[str, Any], name: str, setup: Setup, model: Model, remarks: dict[str, int]
+) -> dict[str, Any]:
+    if setup.engine is not None and ("avg_ts" in row) is not (setup.engine == Engine.LLAMA_CPP):
+        raise InvalidScenario("engine", setup.engine, "the engine that the file is of, or none")
+    published = _stem(str(row.get("model_filename") or row.get("model_id") or ""))
+    if setup.model is not None and published:
+        remarks.setdefault(f"--model {model.id} is taken for {published!r}", 0)
+    when = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", str(row.get("test_time") or row.get("date") or ""))
+    return {
+        "source": f"own measurement: {name}",
+        "date": "-".join(when.groups()) if when else "",
+        "model": model.id,
+        "model_name": published or model.name,
+    }
+
+
+def _machine(devices: Sequence[str], setup: Setup, remarks: dict[str, int]) -> dict[str, Any]:
+    """Return the device and how many, by the options or by the file."""
+    if setup.gpu is None and len(set(devices)) != 1:
+        allowed = "GPUs of one kind" if devices else "a file that names its GPU, or --gpu"
+        raise InvalidScenario("gpu", ", ".join(devices) or None, allowed)
+    name = setup.gpu or devices[0]
+    match = find_gpu(name)
+    if match.ambiguous_with:
+        others = ", ".join(match.ambiguous_with)
+        remarks.setdefault(f"{name!r} may also mean {others}: {match.gpu.name} is taken", 0)
+    count = setup.gpus or len(devices) or 1
+    return {
+        "gpu": match.gpu.name,
+        "gpu_name": devices[0] if devices else name,
+        "gpu_count": count,
+        "tp": count,
+    }
+
+
+def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:
+    if given is not None:
+        return find_model(given).model
+    for name in names:
+        for candidate in (name, _FORMAT_AT_END.sub("", name), name.rpartition("/")[2]):
+            try:
+                return find_model(candidate).model
+            except PlannerError:
+                continue
+    if names and names[0]:
+        raise UnknownName("model", names[0])
+    raise InvalidScenario("model", None, allowed)
+
+
+def _gguf_format(model: Model, setup: Setup, type_text: str, file: str) -> str:
+    """Return the format that a GGUF file holds."""
+    if setup.quant is not None:
+        return find_quant(setup.quant).name
+    if (model.native_dtype or "").startswith("mxfp4"):
+        return "MXFP4"  # experts keep their four bits, whatever the file is called
+    stem = _FORMAT_AT_END.search(_stem(file))
+    written = _FORMAT.search(type_text)
+    candidates = []
+    if written is not None:
+        size = written[2][0] if written[2] else ""
+        candidates += [f"{written[1]}_{size}" if size else written[1], written[1]]
+    if stem is not None:
+        candidates.insert(0, stem[1])
+    for candidate in candidates:
+        try:
+            return find_quant(candidate).name
+        except PlannerError:
+            continue
+    raise InvalidScenario("quant", type_text or file, "the format of the file (`breakeven quants`)")
+
+
+def _stem(file: str) -> str:
+    name = file.replace("\\", "/").rpartition("/")[2] if file.endswith(".gguf") else file
+    return _PART.sub("", name.removesuffix(".gguf"))
+
+
+def _count(row: Mapping[str, Any], field: str) -> int:
+    """Return a whole number of a row, 0 where there is none."""
+    value = row.get(field)
+    if value in (None, "", "null"):
+        return 0
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0.0):
+        raise InvalidScenario("file", f"{field} {value!r}", f"{field} as a whole number from 0 up")
+    return int(number)
+
+
+def _number(row: Mapping[str, Any], field: str) -> float:
+    try:
+        number = float(str(row.get(field)))
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise InvalidScenario("file", f"{field} {row.get(field)!r}", f"{field} above 0")
+    return number

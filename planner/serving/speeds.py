@@ -1,0 +1,142 @@
+"""The speed of one replica: estimated, stated by a user, or corrected by own measurements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from planner.measurements.corrections import Correction
+from planner.workload import Method, Workload
+
+
+class Bound(StrEnum):
+    """What limits the decode step."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    INTERCONNECT = "interconnect"
+    HOST = "host"
+
+
+class SpeedSource(StrEnum):
+    """Where a speed comes from."""
+
+    ESTIMATED = "estimated"
+    MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """
+    Speed of one replica; the definitions are those of docs/interface.md.
+
+    `source` is that of a decode step, `aggregate_source` that of all sequences and of the time between
+    tokens. Prompts and the first token are always estimated.
+    """
+
+    decode_tokens_per_s: float
+    decode_low: float
+    decode_high: float
+    aggregate_tokens_per_s: float
+    aggregate_low: float
+    aggregate_high: float
+    prefill_tokens_per_s: float
+    prefill_low: float
+    prefill_high: float
+    ttft_ms: float
+    ttft_low: float
+    ttft_high: float
+    tpot_ms: float
+    tpot_low: float
+    tpot_high: float
+    bound: Bound
+    source: SpeedSource = SpeedSource.ESTIMATED
+    aggregate_source: SpeedSource = SpeedSource.ESTIMATED
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the `speed` part of `breakeven.size/1`."""
+        return {
+            "decode_tokens_per_s": self.decode_tokens_per_s,
+            "decode_low": self.decode_low,
+            "decode_high": self.decode_high,
+            "aggregate_tokens_per_s": self.aggregate_tokens_per_s,
+            "aggregate_low": self.aggregate_low,
+            "aggregate_high": self.aggregate_high,
+            "prefill_tokens_per_s": self.prefill_tokens_per_s,
+            "prefill_low": self.prefill_low,
+            "prefill_high": self.prefill_high,
+            "ttft_ms": self.ttft_ms,
+            "ttft_low": self.ttft_low,
+            "ttft_high": self.ttft_high,
+            "tpot_ms": self.tpot_ms,
+            "tpot_low": self.tpot_low,
+            "tpot_high": self.tpot_high,
+            "bound": str(self.bound),
+            "source": str(self.source),
+            "aggregate_source": str(self.aggregate_source),
+        }
+
+
+def stated(
+    work: Workload, speed: Speed, decode_tokens_per_s: float, estimated_range: tuple[float, float] | None
+) -> Speed:
+    """
+    Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours.
+
+    What the prompts of others add to the time between tokens stays, and so does the time to the first: these
+    are estimates still, and with them what all sequences get. Where no prompt is reckoned with, that is the
+    stated step times the batch.
+    """
+    low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
+    tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
+    aggregate = decode_tokens_per_s * work.batch
+    if work.method is Method.CALIBRATED:
+        request_s = (speed.ttft_ms + (work.output_tokens - 1) * tpot_ms) / 1e3
+        aggregate = work.batch * work.output_tokens / request_s
+    source = SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED
+    is_step_only = work.method is not Method.CALIBRATED
+    change = aggregate / speed.aggregate_tokens_per_s
+    slower = tpot_ms / speed.tpot_ms
+    return replace(
+        speed,
+        decode_tokens_per_s=decode_tokens_per_s,
+        decode_low=low,
+        decode_high=high,
+        aggregate_tokens_per_s=aggregate,
+        aggregate_low=speed.aggregate_low * change,
+        aggregate_high=speed.aggregate_high * change,
+        tpot_ms=tpot_ms,
+        tpot_low=speed.tpot_low * slower,
+        tpot_high=speed.tpot_high * slower,
+        source=source,
+        aggregate_source=source if is_step_only else SpeedSource.ESTIMATED,
+    )
+
+
+def corrected(work: Workload, speed: Speed, correction: Correction) -> Speed:
+    """
+    Return a speed after own measurements: every figure by its factor, every range by the doubt that is left.
+
+    Tokens of all follow from the corrected times of a request.
+    """
+    decode, prompt = correction.decode, correction.prompt
+    changed = replace(
+        speed,
+        **_scaled(speed, "decode", "tokens_per_s", decode.factor, decode.doubt),
+        **_scaled(speed, "prefill", "tokens_per_s", prompt.factor, prompt.doubt),
+        **_scaled(speed, "tpot", "ms", 1.0 / decode.factor, decode.doubt),
+        **_scaled(speed, "ttft", "ms", 1.0 / prompt.factor, prompt.doubt),
+    )
+    before, after = (one.ttft_ms + (work.output_tokens - 1) * one.tpot_ms for one in (speed, changed))
+    doubt = max(decode.doubt, prompt.doubt)
+    return replace(changed, **_scaled(speed, "aggregate", "tokens_per_s", before / after, doubt))
+
+
+def _scaled(speed: Speed, quantity: str, unit: str, factor: float, doubt: float) -> dict[str, Any]:
+    """Return one figure and the ends of its range."""
+    value: float = getattr(speed, f"{quantity}_{unit}")
+    ends = {
+        f"{quantity}_{end}": value * factor * (getattr(speed, f"{quantity}_{end}") / value) ** doubt
+        for end in ("low", "high")
+    }
+    return {f"{quantity}_{unit}": value * factor, **ends}

@@ -1,0 +1,150 @@
+"""Owning one machine, for arrays of inputs at once; and how many copies of a machine carry a demand."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.assumptions import Assumptions
+from planner.cost import (
+    MONTHS_PER_YEAR,
+    Amount,
+    Ownership,
+    energy_kwh_per_month,
+    own_cost,
+    resale_fraction,
+)
+from planner.scenario import Scenario
+from planner.supply.operate import Demand, OperatingPoint
+from planner.supply.options import Option, RentBasis
+from planner.uncertainty.drawn_prices import growth_sum
+from planner.uncertainty.uncertain import OWN_SPEED, PRICE, Draws, basis_of
+
+# Inputs that stand in an ownership under their own name.
+_DIRECT = (
+    "network_fraction",
+    "support_fraction_per_year",
+    "insurance_fraction_per_year",
+    "staff_usd_per_fte_year",
+    "pue",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What owning comes to in many draws; arrays of one value each."""
+
+    months: Draws  # of the term
+    usd_per_month: Draws  # over the term, the resale taken off
+    capex_usd: Draws
+    other_usd: Draws  # running cost that does not follow electricity [USD/month]
+    energy_usd: Draws  # [USD/month]
+
+
+class Owning:
+    """Owning one machine, as a function of arrays of inputs."""
+
+    def __init__(self, purchase: Option, scenario: Scenario, assumptions: Assumptions) -> None:
+        self._purchase, self._basis, self._assumptions = purchase, basis_of(purchase), assumptions
+        self._peak = Demand.of(scenario).peak_tokens_per_s
+        self._gpus = (purchase.gpu_count or 1) * purchase.replicas
+
+    def outcome(self, drawn: Mapping[str, Draws], size: int) -> Owned:
+        """Return what these values of the inputs come to; inputs that are not there stay at their base."""
+
+        def get(name: str) -> Draws:
+            return drawn[name] if name in drawn else np.full(size, self._assumptions[name])
+
+        copies = copies_over_plan(self._purchase, drawn.get(OWN_SPEED), self._peak)
+        term = get("term_years")
+        cost, months = own_cost(self._ownership(drawn, copies, term)), term * MONTHS_PER_YEAR
+        energy = as_draws(cost.energy_usd, size) / MONTHS_PER_YEAR
+        other = as_draws(cost.running_usd, size) / MONTHS_PER_YEAR - energy
+        lost = as_draws(cost.capex_usd - cost.resale_usd, size)
+        paid = energy * growth_sum(get("electricity_change_per_year"), months)
+        return Owned(
+            months=months,
+            usd_per_month=(lost + other * months + paid) / months,
+            capex_usd=as_draws(cost.capex_usd, size),
+            other_usd=other,
+            energy_usd=energy,
+        )
+
+    def _ownership(self, drawn: Mapping[str, Draws], copies: Draws | float, term_years: Draws) -> Ownership:
+        """Return how the machines are housed and run, with arrays in place of numbers."""
+        basis, base = self._basis, self._basis.ownership
+        price: Draws | float = drawn.get(PRICE, 1.0)
+        host: Draws | float = basis.host_usd
+        devices = float(base.machine_usd) - basis.host_usd
+        if basis.host_assumption == "server_over_modules_fraction":  # a share of the devices
+            of_cards = self._assumptions["host_usd"] / self._assumptions["host_gpus"] * self._gpus
+            host = np.maximum(host * price * self._ratio(drawn, basis.host_assumption), of_cards)
+        elif basis.host_assumption is not None:
+            least = self._assumptions["host_minimum_usd"] * self._purchase.replicas
+            host = np.maximum(host * self._ratio(drawn, basis.host_assumption), least)
+        power = 1.0 if basis.power_assumption is None else self._ratio(drawn, basis.power_assumption)
+        kwh = energy_kwh_per_month(
+            basis.load_kw * power * self._ratio(drawn, "load_fraction"),
+            basis.hours_per_month,
+            self._purchase.point.utilisation if self._purchase.point else 1.0,
+            drawn.get("idle_power_fraction", self._assumptions["idle_power_fraction"]),
+            self._assumptions["on_outside_hours_fraction"],
+        )
+        floor = self._assumptions["staff_fte_minimum"]
+        return replace(
+            base,
+            machine_usd=(devices * price + host) * copies,
+            term_years=term_years,
+            resale_fraction=self._resale(drawn, term_years),
+            energy_kwh_per_year=kwh * copies * MONTHS_PER_YEAR,
+            usd_per_kwh=drawn.get("electricity_usd_per_kwh", base.usd_per_kwh),
+            rated_kw=base.rated_kw * power * copies,
+            staff_fte=np.maximum(base.staff_fte * self._ratio(drawn, "staff_fte_per_server") * copies, floor),
+            **{name: drawn[name] for name in _DIRECT if name in drawn},  # type: ignore[arg-type]
+        )
+
+    def _resale(self, drawn: Mapping[str, Draws], term_years: Draws) -> Amount:
+        given = self._assumptions.get("resale_fraction")
+        if given is not None:
+            return given
+        floor, decay = "resale_floor", "resale_decay_per_year"
+        return resale_fraction(
+            term_years,
+            drawn.get(floor, self._assumptions[floor]),
+            drawn.get(decay, self._assumptions[decay]),
+        )
+
+    def _ratio(self, drawn: Mapping[str, Draws], name: str) -> Draws | float:
+        """Return an input over its base."""
+        return drawn[name] / self._assumptions[name] if name in drawn else 1.0
+
+
+def needed_copies(option: Option, speed: Draws | None, peak_tokens_per_s: float | None) -> Draws | None:
+    """Return how many copies of a machine carry the peak at this speed; None where that is no question."""
+    point: OperatingPoint | None = option.point
+    if speed is None or point is None or peak_tokens_per_s is None:
+        return None
+    needed: Draws = np.maximum(np.ceil(peak_tokens_per_s / (point.capacity_tokens_per_s * speed) - 1e-9), 1.0)
+    return needed
+
+
+def copies_over_plan(option: Option, speed: Draws | None, peak_tokens_per_s: float | None) -> Draws | float:
+    """
+    Return the copies of a machine that carry the peak at this speed, over those of the plan.
+
+    What a host asks is for one machine: there is no second at that price.
+    """
+    needed = needed_copies(option, speed, peak_tokens_per_s)
+    if needed is None or is_single(option):
+        return 1.0
+    return needed / option.replicas
+
+
+def is_single(option: Option) -> bool:
+    """Whether it is what a host asks for a machine of its own, of which there is one."""
+    return isinstance(option.basis, RentBasis) and option.basis.rate.is_ask
+
+
+def as_draws(amount: Amount, size: int) -> Draws:
+    """Return an amount as one value for each draw."""
+    return np.broadcast_to(np.asarray(amount, dtype=float), (size,))

@@ -1,0 +1,109 @@
+"""Prices that move, for many draws at once."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.assumptions import Assumptions
+from planner.cost import MONTHS_PER_YEAR
+from planner.uncertainty.uncertain import Draws
+
+
+class Price:
+    """Monthly prices that move, for many draws."""
+
+    def __init__(self, usd: Draws, change: Draws, compounds: bool = True) -> None:
+        self._usd, self._change = usd, change
+        # After a year a rise stays, since none has been seen to go on.
+        self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0
+        self._first = usd * growth_sum(change, np.full_like(change, 12.0))
+
+    def of_year(self, year: int) -> Draws:
+        """Return what is paid in a year, shape (n,). [USD]"""
+        if year == 0:
+            return self._first
+        factor = (1.0 + self._change) ** year
+        return np.where(self._stays, 12.0 * self._usd * (1.0 + self._change), self._first * factor)
+
+    def by_month(self, year: int, rows: NDArray[np.intp]) -> Draws:
+        """Return what these draws pay in each month of a year, shape (12, rows). [USD]"""
+        change = self._change[rows]
+        months = np.exp(np.log1p(change) * (year + np.arange(12.0)[:, np.newaxis] / 12.0))
+        if year > 0:
+            months = np.where(self._stays[rows], 1.0 + change, months)
+        paid: Draws = self._usd[rows] * months
+        return paid
+
+
+class ShockedPrice:
+    """
+    The same after a shock: within some months it rises to its height, and the change begins there.
+
+    What the change draws is the same as without a shock; only the first months are known.
+    """
+
+    def __init__(self, usd: Draws, change: Draws, compounds: bool, shock: tuple[float, float]) -> None:
+        self._usd, self._change = usd, change
+        self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0
+        self._height, self._months = shock
+
+    def month(self, month: float, rows: NDArray[np.intp] | slice = slice(None)) -> Draws:
+        """Return what is paid in one month, the first being 0. [USD]"""
+        rise = math.exp(math.log1p(self._height) * min(month, self._months) / self._months)
+        years = max(month - self._months, 0.0) / 12.0
+        change = self._change[rows]
+        moved = np.exp(np.log1p(change) * np.where(self._stays[rows], min(years, 1.0), years))
+        paid: Draws = self._usd[rows] * rise * moved
+        return paid
+
+    def of_year(self, year: int) -> Draws:
+        """Return what is paid in a year, shape (n,). [USD]"""
+        paid: Draws = np.sum([self.month(12.0 * year + each) for each in range(12)], axis=0)
+        return paid
+
+    def by_month(self, year: int, rows: NDArray[np.intp]) -> Draws:
+        """Return what these draws pay in each month of a year, shape (12, rows). [USD]"""
+        return np.stack([self.month(12.0 * year + each, rows) for each in range(12)])
+
+    def over(self, months: Draws) -> Draws:
+        """Return what is paid in so many months, the last of them in part. [USD]"""
+        last = int(np.ceil(np.max(months)))
+        paid: Draws = np.sum(
+            [self.month(float(each)) * np.clip(months - each, 0.0, 1.0) for each in range(last)], axis=0
+        )
+        return paid
+
+
+def mean_rent_factor(change: Draws, months: Draws, assumptions: Assumptions) -> Draws:
+    """
+    Return the mean rent of these months over that of the first one.
+
+    A fall goes on year after year; a rise, seen once, lasts a year and stays, unless it was set.
+    """
+    compounds = assumptions.is_set("rent_change_per_year")
+    shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
+    if shock[0] != 0.0:
+        return ShockedPrice(np.ones_like(change), change, compounds, shock).over(months) / months
+    falling = growth_sum(change, months)
+    if compounds:
+        return falling / months
+    first_year = growth_sum(change, np.minimum(months, 12.0))
+    rising = first_year + np.maximum(months - 12.0, 0.0) * (1.0 + change)
+    return np.where(change > 0.0, rising, falling) / months
+
+
+def mean_price_factor(change: Draws, months: Draws) -> Draws:
+    """Return the mean price of these months over that of the first one, at a change that goes on."""
+    return growth_sum(change, months) / months
+
+
+def growth_sum(change_per_year: Draws, months: Draws) -> Draws:
+    """Return the sum of a price that moves month by month, over that of the first month."""
+    growth = np.log1p(change_per_year) / MONTHS_PER_YEAR
+    step = np.expm1(growth)
+    whole = np.floor(months)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        paid = np.where(np.abs(step) < 1e-12, whole, np.expm1(growth * whole) / step)
+    summed: Draws = paid + (months - whole) * np.exp(growth * whole)
+    return summed

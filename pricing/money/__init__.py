@@ -1,0 +1,1 @@
+"""Rates of exchange: those of the European Central Bank, and which of them counts."""

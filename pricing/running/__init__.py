@@ -1,0 +1,1 @@
+"""One run: gathered, locked against another, replayed from saved answers, reported, watched."""

@@ -1,0 +1,1 @@
+"""How prices are kept: columns, engines, intervals, queries, and what is bundled."""

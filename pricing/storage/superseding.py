@@ -1,0 +1,123 @@
+"""When a bundled price ends: once a run has verified the same offer, or has looked and not found it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from pricing.offer import Verdict
+from pricing.parsing.regions import is_same_place
+from pricing.storage.memory import Origin
+from pricing.storage.rows import PRICE, SERIES, chunks
+
+# What is offered, the place and the name of the instance aside: collections may spell those otherwise.
+_THING = tuple(SERIES.c[name] for name in ("gpu", "gpu_count", "gpu_fraction", "tier", "gpu_only"))
+_WHERE = SERIES.c.instance_type, SERIES.c.region_key
+_WHEN = (PRICE.c.verdict, PRICE.c.first_seen_at, PRICE.c.last_seen_at)
+
+Thing = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Own:
+    """What own runs say of one provider at present."""
+
+    rows: dict[Thing, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    places: set[str] = field(default_factory=set)
+
+    def add(self, row: Any) -> None:
+        self.places.add(row.region_key)
+        self.rows[_thing(row)].append(row)
+
+    def about(self, bundled: Any) -> list[Any]:
+        """
+        Return what is the same offer as a bundled one, as far as can be told.
+
+        A place that no run knows may be any of them, and so may an instance whose name is not there.
+        """
+        place, is_known = bundled.region_key, bundled.region_key in self.places
+        found = [
+            row
+            for row in self.rows.get(_thing(bundled), ())
+            if not is_known or is_same_place(place, row.region_key)
+        ]
+        name = bundled.instance_type.casefold()
+        return [row for row in found if row.instance_type.casefold() == name] or found
+
+
+def supersede_snapshot(connection: Connection, provider: str, whole_at: datetime | None = None) -> None:
+    """
+    Close the bundled prices of a provider that own runs have made superfluous.
+
+    One ends where a verified price of the same offer took its place, from when that was first seen, and where
+    a whole answer with verified prices does not hold the offer any more. Where the offer only waits in
+    quarantine the bundled price stays in force.
+
+    Args:
+        connection: In the transaction.
+        provider: Whose.
+        whole_at: When all that the provider offers was read; None where it was not.
+    """
+    bundled = _open(connection, provider, Origin.SNAPSHOT)
+    if not bundled:
+        return
+    own = _Own()
+    for row in _open(connection, provider, Origin.REFRESH):
+        own.add(row)
+    ends: dict[tuple[datetime, str], list[int]] = defaultdict(list)
+    for row in bundled:
+        end = _end(row, own, whole_at)
+        if end is not None:
+            ends[end].append(row.id)
+    for (closed_at, why), ids in ends.items():
+        for chunk in chunks(ids):
+            values = {"closed_at": closed_at, "closed_why": why}
+            connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
+
+
+def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, str] | None:
+    """Return when and why a bundled price ended; None where it is still the last one verified."""
+    is_ranked = bundled.gpu is not None and bundled.verdict == Verdict.VERIFIED
+    # What is in no plan has no place that another would have to take.
+    rows = own.about(bundled) if is_ranked else [row for of_thing in own.rows.values() for row in of_thing]
+    since = [
+        max(bundled.first_seen_at, row.first_seen_at)
+        for row in rows
+        if row.verdict == Verdict.VERIFIED and row.last_seen_at >= bundled.first_seen_at
+    ]
+    if since:
+        return min(since), "refreshed"
+    is_gone = not rows and whole_at is not None and whole_at >= bundled.first_seen_at
+    return (whole_at, "vanished") if is_gone and whole_at is not None else None
+
+
+def _open(connection: Connection, provider: str, origin: Origin) -> Sequence[Any]:
+    query = (
+        select(PRICE.c.id, *_WHEN, *_THING, *_WHERE)
+        .join(SERIES, SERIES.c.id == PRICE.c.series_id)
+        .where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
+        .where(PRICE.c.origin == origin, PRICE.c.closed_at.is_(None))
+    )
+    return connection.execute(query).all()
+
+
+def providers_of(connection: Connection) -> Iterable[tuple[str, datetime]]:
+    """Return the providers of which own runs hold a verified price, with when the newest was seen."""
+    query = (
+        select(SERIES.c.provider, PRICE.c.last_seen_at)
+        .join(PRICE, PRICE.c.series_id == SERIES.c.id)
+        .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.verdict == Verdict.VERIFIED)
+        .where(SERIES.c.witness.is_(None))
+    )
+    newest: dict[str, datetime] = {}
+    for row in connection.execute(query):
+        newest[row.provider] = max(row.last_seen_at, newest.get(row.provider, row.last_seen_at))
+    return newest.items()
+
+
+def _thing(row: Any) -> Thing:
+    fraction = None if row.gpu_fraction is None else round(row.gpu_fraction, 2)
+    return row.gpu, row.gpu_count, fraction, row.tier, bool(row.gpu_only)

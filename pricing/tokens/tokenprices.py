@@ -1,0 +1,246 @@
+"""Prices of API tokens: fetched once a run, judged, and kept as intervals."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from planner.catalogues.models import find_model
+from planner.catalogues.tokens import all_token_prices
+from planner.errors import UnknownName
+from pricing.errors import PricingError
+from pricing.offer import Problem, Verdict
+from pricing.running.gather import Fetcher
+from pricing.storage.memory import RunStatus
+from pricing.storage.rows import TABLES, bump_revision
+from pricing.tokens.litellm import LITELLM, SOURCE, ListedPrice, read_prices
+from pricing.tokens.tokenverdicts import HeldPrice, Judged, judge
+
+__all__ = ["Brought", "TokenReport", "ask", "keep", "model_ids"]
+
+TOKEN_PRICE = TABLES["token_price"]
+URL = LITELLM.pages["prices"]
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What the list said in one run."""
+
+    prices: tuple[ListedPrice, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    reason: str | None = None  # why there are none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenReport:
+    """How the part of a run went that asks for token prices."""
+
+    status: RunStatus
+    reason: str | None = None
+    prices: int = 0  # of models of the catalogue
+    verified: int = 0
+    quarantined: int = 0
+    rejected: int = 0
+    problems: int = 0
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    gone: int = 0  # in force before, and no longer on the list
+
+    @property
+    def line(self) -> str:
+        """Say it in one line."""
+        if self.reason is not None:
+            return f"no new prices of API tokens ({self.reason}); the last ones stand"
+        held = self.quarantined + self.rejected
+        waits = f", {held} held back (`breakeven prices tokens --held` says why)" if held else ""
+        return (
+            f"{self.verified} prices of API tokens ({SOURCE}), {self.new} new, {self.changed} changed{waits}"
+        )
+
+    def to_document(self) -> Mapping[str, object]:
+        """Return the part of `breakeven.refresh/1`."""
+        counts = ("prices", "verified", "quarantined", "rejected", "problems")
+        moved = ("new", "changed", "unchanged", "gone")
+        return {
+            "source": LITELLM.name,
+            "url": URL,
+            "status": str(self.status),
+            "reason": self.reason,
+            **{name: getattr(self, name) for name in (*counts, *moved)},
+        }
+
+
+def ask(client: Fetcher) -> Brought:
+    """Fetch and read the list; what goes wrong is the reason why there are no prices."""
+    try:
+        prices, problems = read_prices(client.fetch(LITELLM.request(), LITELLM))
+    except PricingError as error:
+        return Brought(reason=" ".join(str(error).split()))
+    client.settle(LITELLM, is_read=True)
+    return Brought(prices=tuple(prices), problems=tuple(problems))
+
+
+def keep(connection: Connection, brought: Brought, now: datetime) -> TokenReport:
+    """
+    Judge what the list said and keep it.
+
+    An unchanged price moves `last_seen_at`; a changed or vanished one is closed and stays. Beside the price
+    in force at most one waits; what waited and stands long enough takes over from now on.
+    """
+    if brought.reason is not None:
+        return TokenReport(status=RunStatus.FAILED, reason=brought.reason)
+    rows = _open_rows(connection)
+    verified = {key: _held(row) for key, row in rows.items() if key[2]}
+    waiting = {key: _held(row) for key, row in rows.items() if not key[2]}
+    try:
+        judged = judge(
+            brought.prices,
+            {key[:2]: held for key, held in verified.items()},
+            {key[:2]: held for key, held in waiting.items()},
+            all_token_prices(),
+            model_ids(price.key for price in brought.prices),
+            now,
+        )
+    except PricingError as error:
+        return TokenReport(status=RunStatus.FAILED, reason=" ".join(str(error).split()))
+    moved = Counter(_settle(connection, one, rows, now) for one in judged)
+    gone = _close_gone(connection, rows, {one.price.key for one in judged}, now)
+    bump_revision(connection)
+    by_verdict = Counter(one.verdict for one in judged)
+    return TokenReport(
+        status=RunStatus.OK,
+        prices=len(judged),
+        verified=by_verdict[Verdict.VERIFIED],
+        quarantined=by_verdict[Verdict.QUARANTINED],
+        rejected=by_verdict[Verdict.REJECTED],
+        problems=len(brought.problems),
+        new=moved["new"],
+        changed=moved["changed"],
+        unchanged=moved["unchanged"],
+        gone=gone,
+    )
+
+
+def model_ids(keys: Iterable[Key]) -> dict[Key, str]:
+    """
+    Return which model of the catalogue each price is for; those of other models are left out.
+
+    What the bundled list says counts first; then a name that is a repository of the model.
+    """
+    said = {(each.provider, each.model_name): each.model_id for each in all_token_prices()}
+    found: dict[Key, str] = {}
+    for key in keys:
+        model_id = said[key] if key in said else _model_of(key[1])
+        if model_id:
+            found[key] = model_id
+    return found
+
+
+def _model_of(name: str) -> str | None:
+    """Return the model whose repository is called so, in its own format and no other."""
+    if "/" not in name:
+        return None
+    try:
+        match = find_model(name)
+    except UnknownName:
+        return None
+    return match.model.id if match.matched == name and match.quant is None else None
+
+
+def _open_rows(connection: Connection) -> dict[tuple[str, str, bool], Any]:
+    """Return the open rows by provider, model and whether they are in force."""
+    query = select(TOKEN_PRICE).where(TOKEN_PRICE.c.closed_at.is_(None))
+    return {(row.provider, row.model, row.verified_at is not None): row for row in connection.execute(query)}
+
+
+def _held(row: Any) -> HeldPrice:
+    return HeldPrice(
+        usd=_usd(row),
+        first_seen_at=row.first_seen_at,
+        day=row.last_seen_at.date().isoformat(),
+        verdict=Verdict(row.verdict),
+    )
+
+
+def _usd(row: Any) -> tuple[Decimal, Decimal, Decimal | None]:
+    cached = row.usd_per_mtok_cached_input
+    return (
+        Decimal(row.usd_per_mtok_input),
+        Decimal(row.usd_per_mtok_output),
+        None if cached is None else Decimal(cached),
+    )
+
+
+def _settle(
+    connection: Connection, one: Judged, rows: Mapping[tuple[str, str, bool], Any], now: datetime
+) -> str:
+    """Keep one price; return what became of it."""
+    key = one.price.key
+    in_force, waiting = rows.get((*key, True)), rows.get((*key, False))
+    is_verified = one.verdict is Verdict.VERIFIED
+    if in_force is not None and _usd(in_force) == one.usd:
+        _see(connection, in_force, now)
+        _close(connection, waiting, now, "resolved")
+        return "unchanged"
+    if waiting is not None and _usd(waiting) == one.usd:
+        _see(connection, waiting, now, verdict=str(one.verdict), reason=one.reason)
+        if not is_verified:
+            return "unchanged"
+        _close(connection, in_force, now, "changed")
+        values = {"verified_at": now}
+        connection.execute(update(TOKEN_PRICE).where(TOKEN_PRICE.c.id == waiting.id).values(values))
+        return "changed" if in_force is not None else "new"
+    _close(connection, waiting, now, "changed")
+    if is_verified:
+        _close(connection, in_force, now, "changed")
+    connection.execute(insert(TOKEN_PRICE).values(_row(one, now)))
+    return "new" if in_force is None and waiting is None else "changed"
+
+
+def _see(connection: Connection, row: Any, now: datetime, **more: Any) -> None:
+    values = {"last_seen_at": max(now, row.last_seen_at), "times_seen": row.times_seen + 1, **more}
+    connection.execute(update(TOKEN_PRICE).where(TOKEN_PRICE.c.id == row.id).values(values))
+
+
+def _close(connection: Connection, row: Any, now: datetime, why: str) -> None:
+    if row is not None:
+        values = {"closed_at": now, "closed_why": why}
+        connection.execute(update(TOKEN_PRICE).where(TOKEN_PRICE.c.id == row.id).values(values))
+
+
+def _close_gone(
+    connection: Connection, rows: Mapping[tuple[str, str, bool], Any], there: set[Key], now: datetime
+) -> int:
+    """Close what the list no longer has; return how many were in force."""
+    gone = [(key, row) for key, row in rows.items() if key[:2] not in there]
+    for _, row in gone:
+        _close(connection, row, now, "gone")
+    return sum(key[2] for key, _ in gone)
+
+
+def _row(one: Judged, now: datetime) -> Mapping[str, Any]:
+    usd_in, usd_out, cached = one.usd
+    return {
+        "provider": one.price.provider,
+        "model": one.price.model,
+        "model_id": one.model_id,
+        "usd_per_mtok_input": f"{usd_in:f}",
+        "usd_per_mtok_output": f"{usd_out:f}",
+        "usd_per_mtok_cached_input": None if cached is None else f"{cached:f}",
+        "notes": one.price.notes,
+        "verdict": str(one.verdict),
+        "reason": one.reason,
+        "source": URL,
+        "first_seen_at": now,
+        "last_seen_at": now,
+        "verified_at": now if one.verdict is Verdict.VERIFIED else None,
+        "closed_at": None,
+        "closed_why": None,
+        "times_seen": 1,
+    }

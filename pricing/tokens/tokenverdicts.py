@@ -1,0 +1,174 @@
+"""Whether what a list says of token prices can be believed: against what is known, and over time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from planner.catalogues.tokens import TokenPrice
+from pricing.errors import ParseError
+from pricing.offer import Verdict
+from pricing.tokens.litellm import ListedPrice
+
+# Prices by the million lay between 0.01 and 60 USD in November 2026: what is outside is in another unit, as
+# 15,000 for one that is 0.015 was. Source: planner/data/api_prices.csv.
+LOWEST_USD, HIGHEST_USD = Decimal("0.001"), Decimal(1000)
+# A price that moved by more waits: larger cuts happen and are rare, a slip of the point is ten. Own choice.
+JUMP = Decimal(2)
+# How far a price may lie outside of what all other providers ask for the model: these differ by 4 to 6 times
+# among themselves. Source: planner/data/api_prices.csv, gpt-oss-120b and llama-3.3-70b-instruct.
+APART = Decimal(3)
+# A mistake in the list is corrected within days; what still stands after a week is taken. Own choice.
+CONFIRMED_AFTER = timedelta(days=7)
+# Where so many of the prices have jumped at once the unit has changed, and nothing is believed. Own choice.
+TOO_MANY, AT_LEAST = 0.25, 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPrice:
+    """A price as it is kept."""
+
+    usd: tuple[Decimal, Decimal, Decimal | None]  # input, output, cached input [USD/Mtok]
+    day: str  # of the last time that it was seen
+    first_seen_at: datetime | None = None  # None: bundled
+    verdict: Verdict = Verdict.VERIFIED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A price of the list with its verdict."""
+
+    price: ListedPrice
+    verdict: Verdict
+    reason: str | None
+    model_id: str | None
+
+    @property
+    def usd(self) -> tuple[Decimal, Decimal, Decimal | None]:
+        """Input, output, cached input. [USD/Mtok]"""
+        price = self.price
+        return price.usd_per_mtok_input, price.usd_per_mtok_output, price.usd_per_mtok_cached_input
+
+
+def judge(
+    prices: Sequence[ListedPrice],
+    verified: Mapping[tuple[str, str], HeldPrice],
+    waiting: Mapping[tuple[str, str], HeldPrice],
+    bundled: Sequence[TokenPrice],
+    model_ids: Mapping[tuple[str, str], str],
+    now: datetime,
+) -> list[Judged]:
+    """
+    Return the prices that belong to a model of the catalogue, each with its verdict.
+
+    Args:
+        prices: What the list says.
+        verified: The price in force, by provider and model.
+        waiting: What was held back the last time.
+        bundled: The bundled prices.
+        model_ids: Which model of the catalogue each of the prices is for.
+        now: The time of the run.
+
+    Raises:
+        ParseError: if so many have jumped that the unit must have changed.
+
+    Source:
+        docs/verification.md, "Token prices".
+    """
+    known = {key: held.usd for key, held in _bundled(bundled).items()}
+    known |= {key: held.usd for key, held in verified.items()}
+    days = {key: f"bundled, {held.day}" for key, held in _bundled(bundled).items()}
+    days |= {key: held.day for key, held in verified.items()}
+    others = _levels(bundled)
+    judged, compared, jumped = [], 0, 0
+    for price in prices:
+        model_id = model_ids.get(price.key)
+        if model_id is None:
+            continue
+        one = Judged(price=price, verdict=Verdict.VERIFIED, reason=None, model_id=model_id)
+        reference = known.get(price.key)
+        compared += reference is not None
+        reason = _out_of_range(one.usd)
+        verdict = Verdict.REJECTED
+        if reason is None:
+            verdict = Verdict.QUARANTINED
+            if reference is not None:
+                reason = _jump(one.usd, reference, days[price.key])
+            else:
+                reason = _far(one.usd, others.get(model_id))
+        jumped += reference is not None and reason is not None
+        if reason is None or (verdict is Verdict.QUARANTINED and _has_stood(one, waiting, now)):
+            judged.append(one)
+        else:
+            judged.append(Judged(price=price, verdict=verdict, reason=reason, model_id=model_id))
+    if jumped >= AT_LEAST and jumped > TOO_MANY * compared:
+        raise ParseError(f"prices: {jumped} of {compared} have jumped at once: another unit?", page="prices")
+    return judged
+
+
+def _bundled(prices: Sequence[TokenPrice]) -> dict[tuple[str, str], HeldPrice]:
+    """Return the bundled prices in the form of kept ones."""
+    found = {}
+    for each in prices:
+        usd_in, usd_out = each.usd_per_mtok_input, each.usd_per_mtok_output
+        if usd_in is None or usd_out is None:
+            continue
+        cached = each.usd_per_mtok_cached_input
+        found[each.provider, each.model_name] = HeldPrice(
+            usd=(_exact(usd_in), _exact(usd_out), None if cached is None else _exact(cached)),
+            day=each.as_of,
+        )
+    return found
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+def _levels(prices: Sequence[TokenPrice]) -> dict[str, tuple[Decimal, Decimal]]:
+    """Return the lowest and highest price of output tokens of each model."""
+    levels: dict[str, tuple[Decimal, Decimal]] = {}
+    for each in prices:
+        if each.model_id and each.usd_per_mtok_output:
+            usd = _exact(each.usd_per_mtok_output)
+            low, high = levels.get(each.model_id, (usd, usd))
+            levels[each.model_id] = (min(low, usd), max(high, usd))
+    return levels
+
+
+def _out_of_range(usd: Sequence[Decimal | None]) -> str | None:
+    for amount in usd:
+        if amount is not None and not LOWEST_USD <= amount <= HIGHEST_USD:
+            return (
+                f"{amount:f} USD a million tokens is outside {LOWEST_USD:f} to {HIGHEST_USD:f}: another unit?"
+            )
+    return None
+
+
+def _jump(usd: Sequence[Decimal | None], known: Sequence[Decimal | None], day: str) -> str | None:
+    for word, new, old in zip(("input", "output", "cached input"), usd, known, strict=True):
+        if new is not None and old is not None and old > 0 and not 1 / JUMP <= new / old <= JUMP:
+            return f"{word} at {new:f} USD a million tokens after {old:f} ({day}): more than {JUMP:f} times"
+    return None
+
+
+def _far(usd: Sequence[Decimal | None], level: tuple[Decimal, Decimal] | None) -> str | None:
+    output = usd[1] or Decimal(0)
+    if level is None:
+        return "seen for the first time, and no other provider's price of the model is known"
+    low, high = level
+    if low / APART <= output <= high * APART:
+        return None
+    return f"output at {output:f} USD a million tokens, {low.normalize():f} to {high.normalize():f} elsewhere"
+
+
+def _has_stood(one: Judged, waiting: Mapping[tuple[str, str], HeldPrice], now: datetime) -> bool:
+    """Whether what was held back has stood unchanged for long enough."""
+    held = waiting.get(one.price.key)
+    return (
+        held is not None
+        and held.verdict is Verdict.QUARANTINED
+        and held.usd == one.usd
+        and held.first_seen_at is not None
+        and now - held.first_seen_at >= CONFIRMED_AFTER
+    )

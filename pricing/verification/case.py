@@ -1,0 +1,177 @@
+"""What the rules look at beside an offer: what is known, and the other offers of the run."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
+from typing import NamedTuple
+
+from planner.rates import Tier
+from pricing.offer import Offer
+from pricing.parsing.regions import is_same_place, region_key
+from pricing.provider import ProviderClass
+from pricing.storage.memory import KnownPrice
+from pricing.verification.limits import (
+    JUMP_ASK,
+    JUMP_LIST,
+    LONG_RUNS,
+    LONG_SPAN,
+    POSTED_LISTS,
+    SEEN_SHARE_ASK,
+    SIZES_SAME,
+    WITNESS_AGE,
+    WITNESS_SHARE,
+    WITNESS_SHARE_NEW,
+)
+from pricing.verification.market import Level, Market, usd_per_whole_gpu
+from pricing.verification.recall import SAME_SHARE, Memory, is_same
+
+
+class Confirmation(IntEnum):
+    """What shows that the world changed and not our reading."""
+
+    NOTHING = -1  # a person neither
+    PERSON = 0  # only a person's word, which serves for all that follow too
+    WITNESS = 1  # a catalogue of others agrees
+    LONG = 2  # or the price was seen in several earlier runs over days
+    ONCE = 3  # or in one earlier, independent run
+
+
+class Book(NamedTuple):
+    """All asks for one GPU in an answer."""
+
+    middle: float  # of one GPU's hour [USD/h]
+    asks: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Case:
+    """Everything that the rules look at beside the offer: what is known, and the other offers of the run."""
+
+    kind: ProviderClass
+    memory: Memory
+    market: Market
+    usd_per_unit: Mapping[str, float]  # of other currencies
+    witnesses: Mapping[tuple[object, ...], list[KnownPrice]]
+    sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
+    beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
+    counts: Mapping[tuple[object, ...], set[int]] = field(default_factory=dict)
+    twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
+    exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
+    returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
+    moved: tuple[int, int] | None = None  # of how many of a list most moved at once
+    scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
+    old_page: str | None = None  # what is known of the page, where it was served before
+    books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
+
+    def level(self, offer: Offer) -> Level | None:
+        """Return the market level of the offer's GPU."""
+        return None if offer.gpu is None else self.market.level(offer.gpu, offer.tier, self.kind)
+
+    def is_ask(self, offer: Offer) -> bool:
+        """Whether the price is one that hosts ask, not one of a posted list."""
+        return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
+
+    def is_restless(self, offer: Offer) -> bool:
+        """Whether the price is one that moves from day to day: an ask, or on the spot market."""
+        return self.is_ask(offer) or offer.tier is Tier.SPOT
+
+    def jump_limit(self, offer: Offer) -> float:
+        """Return the largest factor by which a price of this kind moves unnoticed."""
+        return JUMP_ASK if self.is_ask(offer) else JUMP_LIST
+
+    def is_remembered(self, offer: Offer, limit: float) -> bool:
+        """Whether the provider's own earlier price of these GPUs is within a factor."""
+        known = self.memory.nearest(offer)
+        if known is None or known.level > 3:
+            return False
+        return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
+
+    def own_ratio(self, offer: Offer) -> float | None:
+        """Return by which factor the offer's own last price moved, None where there is none."""
+        known = self.memory.at_level(offer, 1)
+        return None if known is None else usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+
+    def is_own_price(self, offer: Offer) -> bool:
+        """Whether this very offer was verified at this price before."""
+        known = self.memory.at_level(offer, 1) if offer.gpu else None
+        return known is not None and is_same(offer.usd_per_hour, known.usd_per_hour)
+
+    def is_accepted(self, offer: Offer) -> bool:
+        """Whether a person accepted this very offer at this price."""
+        known = self.memory.accepted(offer)
+        return known is not None and is_same(offer.usd_per_hour, known)
+
+    def confirmed(self, offer: Offer) -> Confirmation | None:
+        """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""
+        if self.witnesses_of(offer):
+            return Confirmation.WITNESS
+        seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
+        if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
+            return Confirmation.LONG
+        return Confirmation.ONCE if seen.runs else None
+
+    def witnesses_of(self, offer: Offer) -> int:
+        """Return how many catalogues of others agree, and rather with this price than with the one before."""
+        usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
+        place = region_key(offer.provider, offer.region)
+        agreeing = set()
+        for told in self.witnesses.get(told_key(offer), []):
+            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE_NEW if ratio is None else WITNESS_SHARE)
+            if not is_same_place(place, region_key(told.provider, told.region)):
+                continue
+            if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
+                agreeing.add(told.witness)
+        return len(agreeing)
+
+    def contradicting(self, offer: Offer) -> KnownPrice | None:
+        """Return a catalogue's fresh word on this offer where none of them is near it."""
+        place = region_key(offer.provider, offer.region)
+        fresh = [
+            told
+            for told in self.witnesses.get(told_key(offer), [])
+            if is_same_place(place, region_key(told.provider, told.region))
+            and abs(told.last_seen_at - offer.seen_at) <= WITNESS_AGE
+        ]
+        if any(is_same(offer.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in fresh):
+            return None
+        return max(fresh, key=lambda told: told.last_seen_at, default=None)
+
+    def agrees_with_a_size(self, offer: Offer) -> bool:
+        """Whether another size of the same machine costs about the same per GPU in this answer."""
+        price = usd_per_whole_gpu(offer)
+        others = [span for n, span in self.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count]
+        return any(span[0] / SIZES_SAME <= price <= span[1] * SIZES_SAME for span in others)
+
+
+def machine_key(offer: Offer) -> tuple[object, ...]:
+    """Return what is the same machine in several sizes."""
+    place = region_key(offer.provider, offer.region)
+    return (offer.gpu, offer.tier, place, offer.gpu_only, offer.commitment_days)
+
+
+def book_key(offer: Offer) -> tuple[object, ...]:
+    """Return whose asks are compared: those for one GPU in one tier, whatever the size and place."""
+    return (offer.gpu, offer.tier, offer.gpu_only)
+
+
+def instance_key(offer: Offer) -> tuple[object, ...]:
+    """Return what is one instance under several tiers."""
+    place = region_key(offer.provider, offer.region)
+    return (offer.instance_type, offer.gpu, offer.gpu_count, offer.gpu_fraction, place, offer.gpu_only)
+
+
+def name_key(offer: Offer) -> tuple[object, ...]:
+    """Return what sells one name in one place."""
+    return (offer.instance_type, offer.tier, region_key(offer.provider, offer.region))
+
+
+def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
+    """Return what a witness and a source have in common; places and instances are spelled differently."""
+    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier)
+
+
+def _is_nearer(told: float, now: float, before: float) -> bool:
+    """Whether a price is at least as near to the present one as to the one before, in factors."""
+    return abs(math.log(told / now)) <= abs(math.log(told / before))

@@ -1,0 +1,133 @@
+"""What the changed prices of a run say together: names out of step, an old page, a whole list that moved."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from pricing.offer import Offer
+from pricing.parsing.regions import region_key
+from pricing.verification.limits import (
+    FX_SHARE,
+    LATELY,
+    MASS_ROWS,
+    MASS_SHARE,
+    OLD_PAGE_AFTER,
+    RETURNED_SHARE,
+)
+from pricing.verification.recall import Memory, is_same
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An offer whose price is another than its last one."""
+
+    place: int  # in the run
+    offer: Offer
+    before: float  # [USD/h]
+    seen_at: datetime  # when that was seen
+    is_own: bool  # its own last price, not one of the same GPUs under another name
+
+
+class Together:
+    """
+    The prices of one provider's run, each beside its last one.
+
+    Args:
+        offers: In the order of the page.
+        memory: Of the provider.
+    """
+
+    def __init__(self, offers: Sequence[Offer], memory: Memory) -> None:
+        self._before: list[float | None] = []
+        self.changes: list[Change] = []
+        self._own = 0  # offers whose own last price is known
+        self._memory = memory
+        rows = (offer for offer in offers if offer.gpu is not None and is_price(offer))
+        for place, offer in enumerate(rows):
+            known = memory.nearest(offer)
+            if known is None or known.level not in {1, 3}:
+                self._before.append(None)
+                continue
+            self._before.append(_exact(known.usd_per_hour))
+            self._own += known.level == 1
+            if not is_same(offer.usd_per_hour, known.usd_per_hour):
+                change = Change(place, offer, known.usd_per_hour, known.seen_at, known.level == 1)
+                self.changes.append(change)
+
+    def mispaired(self) -> frozenset[int]:
+        """
+        Return the id() of offers whose prices look mis-paired.
+
+        Where two took over each other's last price; where two rows, and a third of all that changed, took
+        over that of the row above or below; or, among prices seen lately, as many that of any changed row.
+        """
+        owners: dict[float, list[Change]] = defaultdict(list)
+        for change in self.changes:
+            owners[_exact(change.before)].append(change)
+        found: set[int] = set()
+        stepped: set[int] = set()
+        taken: set[int] = set()
+        for change in self.changes:
+            now = _exact(change.offer.usd_per_hour)
+            others = [one for one in owners.get(now, ()) if _product(one.offer) != _product(change.offer)]
+            if any(_exact(one.offer.usd_per_hour) == _exact(change.before) for one in others):
+                found.add(id(change.offer))
+            if any(one.seen_at >= change.offer.seen_at - LATELY for one in others):
+                taken.add(id(change.offer))
+            beside = (
+                self._before[max(0, change.place - 1)],
+                *self._before[change.place + 1 : change.place + 2],
+            )
+            if now in beside:
+                stepped.add(id(change.offer))
+        for group in (stepped, taken):
+            if len(group) >= 2 and len(group) * 3 >= len(self.changes):
+                found |= group
+        return frozenset(found)
+
+    def returned(self) -> frozenset[int]:
+        """
+        Return the id() of offers that went back to an earlier price: all where half of all changes did, else
+        those whose earlier price was last seen long ago.
+        """
+        own = [change.offer for change in self.changes if change.is_own]
+        back = {id(offer): seen_at for offer in own if (seen_at := self._memory.had_before(offer))}
+        if len(back) >= 2 and len(back) >= RETURNED_SHARE * len(own):
+            return frozenset(back)
+        old = [offer for offer in own if id(offer) in back]
+        return frozenset(id(one) for one in old if one.seen_at - back[id(one)] >= OLD_PAGE_AFTER)
+
+    def moved_at_once(self) -> tuple[int, int] | None:
+        """Return how many prices moved and of how many, where that is most of a list; else None."""
+        moved = sum(change.is_own for change in self.changes)
+        if self._own < MASS_ROWS or moved <= MASS_SHARE * self._own:
+            return None
+        return moved, self._own
+
+    def by_one_factor(self) -> tuple[int, int, float] | None:
+        """Return how many prices moved by one factor, of how many, and that, where most did; else None."""
+        factors = [float(one.offer.usd_per_hour) / one.before for one in self.changes if one.is_own]
+        if self._own < MASS_ROWS or not factors:
+            return None
+        middle = statistics.median(factors)
+        moved = sum(is_same(factor, middle, FX_SHARE) for factor in factors)
+        return (moved, self._own, middle) if moved > MASS_SHARE * self._own else None
+
+
+def is_price(offer: Offer) -> bool:
+    """Whether the amount can be compared at all."""
+    return offer.usd_per_hour.is_finite() and offer.usd_per_hour > 0
+
+
+def _exact(usd: Decimal | float) -> float:
+    """Return an amount so that equal ones are equal."""
+    return round(float(usd), 6)
+
+
+def _product(offer: Offer) -> tuple[object, ...]:
+    """Return what is sold and where."""
+    place = region_key(offer.provider, offer.region)
+    return (offer.gpu, offer.gpu_count, offer.gpu_fraction, offer.tier, place)

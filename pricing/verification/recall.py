@@ -1,0 +1,252 @@
+"""What a provider's own earlier prices say of a new one, at the nearest level that exists."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import NamedTuple
+
+from planner.rates import RESERVED_TIERS
+from pricing.offer import Offer, Verdict
+from pricing.parsing.regions import is_same_place, region_key
+from pricing.storage.memory import KnownPrice, Origin
+from pricing.verification.limits import LATELY, LONG_SPAN
+from pricing.verification.market import WINDOW, usd_per_whole_gpu
+
+# A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
+INDEPENDENT_AFTER = timedelta(hours=1)
+# Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
+SAME_SHARE = 0.02
+
+# How the reason begins that a person's word leaves on a price.
+ACCEPTED = "accepted by "
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """The earlier price that a new one is compared with."""
+
+    level: int  # 1: this very offer .. 4: the same GPU in other sizes
+    what: str  # for people
+    usd_per_gpu_hour: float
+    usd_per_hour: float  # of an instance of this size
+    seen_at: datetime
+    is_collected: bool  # bundled: own runs have not known anything there for days
+
+
+class Sightings(NamedTuple):
+    """How often a price was seen that waits."""
+
+    runs: int
+    span: timedelta
+
+
+# Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
+_LEVELS: Sequence[tuple[str, Callable[[Offer | KnownPrice], Key]]] = (
+    ("its own last price", lambda one: (one.instance_type, one.gpu_count, _place(one), _term(one))),
+    ("the same instance in other regions", lambda one: (one.instance_type, one.gpu_count)),
+    ("the same GPUs under another name", lambda one: (one.gpu_count,)),
+    ("the same GPU in other sizes", lambda one: ()),
+)
+
+
+class Memory:
+    """
+    The known prices of one provider.
+
+    Args:
+        known: Prices of any providers; those of others and of witnesses are left out.
+        provider: Whose.
+        before: Nothing that was first seen later is remembered: for saved answers replayed late.
+        is_plausible: Whether a bundled price may be leant on; those that people collected hold mistakes too.
+    """
+
+    def __init__(
+        self,
+        known: Iterable[KnownPrice],
+        provider: str,
+        before: datetime,
+        is_plausible: Callable[[KnownPrice], bool] = lambda price: True,
+    ) -> None:
+        self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
+        self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
+        self._counts: dict[str, set[int]] = defaultdict(set)
+        self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
+        self._accepted: dict[Key, KnownPrice] = {}
+        self._middles: dict[Key, tuple[float, datetime, bool]] = {}
+        self._before = before
+        for price in known:
+            if price.provider != provider or price.witness is not None or price.first_seen_at > before:
+                continue
+            if price.gpu is None or price.usd_per_hour <= 0:
+                continue
+            if price.verdict == Verdict.QUARANTINED:
+                if price.origin == Origin.SNAPSHOT:
+                    continue  # what the collection holds back confirms nothing
+                self._waiting[_series(price)].append(price)
+            elif price.verdict == Verdict.VERIFIED and (
+                price.origin != Origin.SNAPSHOT or is_plausible(price)
+            ):
+                self._remember(price)
+
+    def _remember(self, price: KnownPrice) -> None:
+        self._counts[price.instance_type].add(price.gpu_count)
+        own = _series(price)
+        of_own = self._earlier[own]
+        of_own[price.usd_per_hour] = max(
+            price.last_seen_at, of_own.get(price.usd_per_hour, price.last_seen_at)
+        )
+        is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
+        if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
+            self._accepted[own] = price
+        for number, (_, key_of) in enumerate(_LEVELS, start=1):
+            of_level = self._verified[(number, *_device(price), *key_of(price))]
+            if own not in of_level or _is_newer(price, of_level[own]):
+                of_level[own] = price
+
+    def nearest(self, offer: Offer) -> Recollection | None:
+        """Return what is remembered at the first level that exists."""
+        for number in range(1, len(_LEVELS) + 1):
+            found = self.at_level(offer, number)
+            if found is not None:
+                return found
+        return None
+
+    def at_level(self, offer: Offer, number: int) -> Recollection | None:
+        """Return what is remembered at one level: the middle of the newest price of each series."""
+        what, key_of = _LEVELS[number - 1]
+        key = (number, *_device(offer), *key_of(offer))
+        if key not in self._verified:
+            return None
+        if key not in self._middles:
+            prices = self._verified[key].values()
+            self._middles[key] = (*_middle(prices), self._is_collected(number, prices))
+        middle, seen_at, is_collected = self._middles[key]
+        return Recollection(
+            level=number,
+            what=what,
+            usd_per_gpu_hour=middle,
+            usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
+            seen_at=seen_at,
+            is_collected=is_collected,
+        )
+
+    def shows(self, offer: Offer, known: Recollection) -> bool:
+        """Whether a late price of that level is this one, per GPU, or a later one of these GPUs there."""
+        of_level, of_gpus = (
+            self._verified.get((number, *_device(offer), *_LEVELS[number - 1][1](offer)), {}).values()
+            for number in (known.level, 3)
+        )
+        late = [one for one in of_level if one.last_seen_at >= known.seen_at - LATELY]
+        late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and _is_beside(one, offer)]
+        return any(is_same(usd_per_whole_gpu(offer), usd_per_whole_gpu(price)) for price in late)
+
+    def _is_collected(self, number: int, prices: Collection[KnownPrice]) -> bool:
+        """Whether a level holds bundled prices and, of other offers, own ones of the last days at most."""
+        since = self._before - (LONG_SPAN if number > 1 else timedelta(0))
+        own = [price.first_seen_at for price in prices if price.origin != Origin.SNAPSHOT]
+        return len(own) < len(prices) and all(first_seen_at > since for first_seen_at in own)
+
+    def waited(self, offer: Offer) -> Recollection | None:
+        """Return the last other price of this very offer that waits, where none was ever verified."""
+        if self.nearest(offer) is not None:
+            return None
+        others = [
+            price
+            for price in self._waiting.get(_series(offer), [])
+            if not is_same(price.usd_per_hour, offer.usd_per_hour) and price.last_seen_at < offer.seen_at
+        ]
+        if not others:
+            return None
+        last = max(others, key=lambda price: price.last_seen_at)
+        return Recollection(
+            level=1,
+            what="the price that waited before",
+            usd_per_gpu_hour=usd_per_whole_gpu(last),
+            usd_per_hour=float(last.usd_per_hour),
+            seen_at=last.last_seen_at,
+            is_collected=False,
+        )
+
+    def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
+        """Return how often and since when this price waits in quarantine, the last word on it."""
+        newest = self._last_verified(offer)
+        found = [
+            price
+            for price in self._waiting.get(_series(offer), [])
+            if is_same(price.usd_per_hour, offer.usd_per_hour, share)
+            and price.first_seen_at <= offer.seen_at - INDEPENDENT_AFTER
+            and (newest is None or price.last_seen_at >= newest)
+        ]
+        since = min((price.first_seen_at for price in found), default=offer.seen_at)
+        return Sightings(sum(price.times_seen for price in found), offer.seen_at - since)
+
+    def had_before(self, offer: Offer) -> datetime | None:
+        """Return when this very offer was last seen at exactly this price before its last verified one."""
+        seen_at = self._earlier.get(_series(offer), {}).get(offer.usd_per_hour)
+        newest = self._last_verified(offer)
+        waited = [
+            price.last_seen_at
+            for price in self._waiting.get(_series(offer), [])
+            if newest is not None and price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
+        ]
+        return max([*waited, *([] if seen_at is None else [seen_at])], default=None)
+
+    def _last_verified(self, offer: Offer) -> datetime | None:
+        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
+        return max((price.last_seen_at for price in own.values()), default=None)
+
+    def accepted(self, offer: Offer) -> Decimal | None:
+        """Return the last price of this very offer that a person accepted. [USD/h]"""
+        price = self._accepted.get(_series(offer))
+        return None if price is None else price.usd_per_hour
+
+    def counts_of(self, instance_type: str) -> set[int]:
+        """Return the numbers of GPUs with which an instance of this name is known."""
+        return self._counts.get(instance_type, set())
+
+
+def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime]:
+    """Return the median of the newest prices [USD/GPU-hour], and when the last was seen."""
+    newest = max(price.last_seen_at for price in prices)
+    recent = [usd_per_whole_gpu(price) for price in prices if price.last_seen_at >= newest - WINDOW]
+    return statistics.median(recent), newest
+
+
+def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:
+    """Whether two prices differ by no more than a share of the second."""
+    return abs(float(one) - float(other)) <= share * float(other)
+
+
+def _device(one: Offer | KnownPrice) -> Key:
+    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
+    return (one.gpu, one.tier, fraction is not None, one.gpu_only)
+
+
+def _place(one: Offer | KnownPrice) -> str:
+    return region_key(one.provider, one.region)
+
+
+def _is_beside(one: KnownPrice, offer: Offer) -> bool:
+    return is_same_place(_place(one), _place(offer))
+
+
+def _term(one: Offer | KnownPrice) -> str:
+    """Tell commitments of different length apart: the identifier of a series holds it."""
+    if one.tier not in RESERVED_TIERS:
+        return ""
+    return one.id if isinstance(one, Offer) else one.series_id
+
+
+def _series(one: Offer | KnownPrice) -> Key:
+    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
+    where = (_place(one), one.tier, one.gpu_only, _term(one))
+    return (one.instance_type, one.gpu, one.gpu_count, fraction, *where)
+
+
+def _is_newer(one: KnownPrice, other: KnownPrice) -> bool:
+    return (one.last_seen_at, one.first_seen_at) > (other.last_seen_at, other.first_seen_at)

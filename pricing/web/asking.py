@@ -1,0 +1,146 @@
+"""Providers are asked side by side: what goes wrong with one is its reason, and no other waits for it."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from planner.catalogues.currencies import FxRate
+from pricing.errors import PricingError
+from pricing.parsing.reader import LIMIT_S, Reader
+from pricing.provider import Keys, Provider
+from pricing.running.gather import PROVIDER_LIMIT_S, Fetcher, Gathered, fetch_pages
+from pricing.storage.memory import ProviderResult, RunStatus
+from pricing.web.addresses import without_secrets
+
+__all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all", "one_line"]
+
+logger = logging.getLogger(__name__)
+
+# Fetching and reading have limits of their own. This one is for what they cannot end, such as a look-up of a
+# name that hangs in the system: then the thread is left behind.
+ASKING_LIMIT_S = PROVIDER_LIMIT_S + 5 * LIMIT_S
+# Longer reasons are texts of other programs. Source: own choice.
+MAX_REASON = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one provider brought, how long it took, and what a person may like to know of it."""
+
+    result: ProviderResult
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    provider: Provider,
+    client: Fetcher,
+    reader: Reader,
+    keys: Keys,
+    now: datetime,
+    fx: Callable[[], Mapping[str, FxRate]],
+) -> Answer:
+    """
+    Fetch and read one provider.
+
+    Args:
+        provider: Whom.
+        client: Sends the requests.
+        reader: Reads what they bring.
+        keys: The credentials of this provider.
+        now: The time that the prices are seen.
+        fx: Returns the exchange rates by currency; asked once the pages are there.
+    """
+    found = Gathered()
+    reason: str | None = None
+    begun = time.monotonic()
+    try:
+        fetched = fetch_pages(provider, client, keys)
+        try:
+            found = reader.read(provider, fetched.pages, seen_at=now, fx=fx())
+        finally:
+            client.settle(provider, is_read=bool(found.offers))
+        found.problems += fetched.problems
+        found.missing = tuple(fetched.missing)
+    except PricingError as error:
+        reason = str(error)
+    except Exception as error:  # the guard of a run: a fault in one module must not stop the others
+        logger.debug("%s: a fault in its module", provider.name, exc_info=True)
+        reason = f"a fault in its module: {type(error).__name__}: {error}"
+    seconds = time.monotonic() - begun
+    if reason is not None:
+        return Answer(_failed(provider, one_line(reason, keys), now, seconds), seconds)
+    result = ProviderResult(
+        provider=provider.name,
+        status=RunStatus.OK,
+        reason=None,
+        offers=tuple(found.offers),
+        problems=tuple(found.problems),
+        page_digests=found.page_digests,
+        missing=found.missing,
+        started_at=now,
+        finished_at=now + timedelta(seconds=seconds),
+    )
+    return Answer(result, seconds, tuple(_notes(found)))
+
+
+def ask_all(
+    providers: Sequence[Provider],
+    ask_one: Callable[[Provider], Answer],
+    now: datetime,
+    limit_s: float = ASKING_LIMIT_S,
+) -> Iterator[tuple[Provider, Answer]]:
+    """
+    Yield each provider's answer as it comes, each asked in a thread of its own.
+
+    One that has none at the limit has failed; its thread is left behind and ends with the process.
+    """
+    answers: queue.SimpleQueue[tuple[Provider, Answer]] = queue.SimpleQueue()
+    begun = time.monotonic()
+    for provider in providers:
+
+        def run(provider: Provider = provider) -> None:
+            answers.put((provider, ask_one(provider)))
+
+        threading.Thread(target=run, name=f"provider {provider.name}", daemon=True).start()
+    waiting = {provider.name: provider for provider in providers}
+    while waiting:
+        left_s = limit_s - (time.monotonic() - begun)
+        try:
+            provider, answer = answers.get(timeout=max(0.0, left_s))
+        except queue.Empty:
+            break
+        del waiting[provider.name]
+        yield provider, answer
+    for provider in waiting.values():
+        reason = f"{provider.title} was not done within {limit_s:g} s, and was left behind"
+        yield provider, Answer(_failed(provider, reason, now, limit_s), limit_s)
+
+
+def _failed(provider: Provider, reason: str, now: datetime, seconds: float) -> ProviderResult:
+    return ProviderResult(
+        provider=provider.name,
+        status=RunStatus.FAILED,
+        reason=reason,
+        offers=(),
+        problems=(),
+        started_at=now,
+        finished_at=now + timedelta(seconds=seconds),
+    )
+
+
+def _notes(found: Gathered) -> Iterator[str]:
+    total, same = len(found.page_digests), found.pages_unchanged
+    if same:
+        yield f"{same} of {total} {'page has' if total == 1 else 'pages have'} not changed since the last run"
+
+
+def one_line(reason: str, keys: Keys) -> str:
+    """Return a reason that fits a table and holds no key."""
+    secret = keys.secret or ""
+    text = without_secrets(" ".join(reason.split()), [secret, *secret.split(":", 1)])
+    return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."
