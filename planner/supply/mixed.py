@@ -13,7 +13,8 @@ from planner.supply.shop import Candidate
 
 # Up to this many every number is tried; beyond it those at which an hour of the day is just carried, or not.
 ALL_TRIED = 64
-# Of the machines to buy, those that cost least for what they carry.
+# Of the machines to buy, those that cost least for what one of them can carry, and those that carry all of
+# this day for least: where a few large machines stand half idle, the second are others than the first.
 PURCHASES_TRIED = 3
 
 
@@ -95,8 +96,13 @@ def mixed_fleet(candidates: Iterable[Candidate], fleet: Fleet, terms: Terms) -> 
         key=lambda machine: (machine.one.usd_per_month or 0.0) / machine.point.capacity_tokens_per_s,
     )
     owned = [machine for machine in machines if machine.candidate.is_own]
-    bought = [machine for machine in machines if not machine.candidate.is_own][:PURCHASES_TRIED]
-    found = [_best_number(machine, rental, loads, terms) for machine in (*owned, *bought)]
+    bought = [machine for machine in machines if not machine.candidate.is_own]
+    tried = bought[:PURCHASES_TRIED]
+    for machine in sorted(bought, key=lambda machine: _all_owned_usd(machine, loads, terms))[
+        :PURCHASES_TRIED
+    ]:
+        tried += [machine] if machine not in tried else []
+    found = [_best_number(machine, rental, loads, terms) for machine in (*owned, *tried)]
     return min(found, key=lambda fleet: fleet.best.usd_per_month, default=None)
 
 
@@ -116,6 +122,13 @@ def _machine(
         return None
     carried = [min(load, point.capacity_tokens_per_s) for load in loads]
     return _Machine(candidate, point, buy_option(candidate, _run(point, 1, carried, loads), terms))
+
+
+def _all_owned_usd(machine: _Machine, loads: Sequence[float], terms: Terms) -> float:
+    """Return what carrying the whole day with machines of this kind alone costs. [USD/month]"""
+    count = sum(step.replicas for step in shifts(loads, machine.point.capacity_tokens_per_s))
+    run = _run(machine.point, count, loads, loads)
+    return buy_option(machine.candidate, run, terms).usd_per_month or 0.0
 
 
 def _best_number(machine: _Machine, rental: Option, loads: Sequence[float], terms: Terms) -> MixedFleet:

@@ -123,3 +123,17 @@ def test_the_document_is_plain() -> None:
         document["own_usd_per_month"] + document["rent_usd_per_month"]
     )
     assert document["tried"][0]["own_count"] == 0
+
+
+def test_owning_all_is_never_dearer_than_the_purchase_of_the_plan() -> None:
+    # What is cheapest for all that it could carry is large, and stands half idle here: another carries it for less.
+    found = plan_of(
+        [rate("runpod", "B300", 1, "6.94")],
+        "gpt-oss-120b",
+        quant="MXFP4",
+        tokens_per_month=2e9,
+        load_profile="8-18=1,18-23=0.3",
+    )
+    assert found.mixed is not None
+    assert found.purchase is not None
+    assert found.mixed.best.usd_per_month <= found.purchase.usd_per_month + 1e-6
