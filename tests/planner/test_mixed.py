@@ -126,7 +126,7 @@ def test_the_document_is_plain() -> None:
 
 
 def test_owning_all_is_never_dearer_than_the_purchase_of_the_plan() -> None:
-    # What is cheapest for all that it could carry is large, and stands half idle here: another carries it for less.
+    # What is cheapest for all that it could carry stands half idle here: another carries this load for less.
     found = plan_of(
         [rate("runpod", "B300", 1, "6.94")],
         "gpt-oss-120b",
