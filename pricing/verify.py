@@ -24,6 +24,7 @@ from pricing.verification.case import (
     name_key,
     told_key,
 )
+from pricing.verification.doubting import find_doubt
 from pricing.verification.market import Market, usd_per_whole_gpu
 from pricing.verification.pairing import Together, is_price
 from pricing.verification.recall import Memory
@@ -63,7 +64,7 @@ def verify(
     for (provider, witness), group in groups.items():
         case = _case(provider, group, known, kinds, market, usd_per_unit or {}, old_page)
         rules = RULES if witness is None else [rule for rule in RULES if rule.name in _WITNESS_RULES]
-        judged.update((id(offer), _judge(offer, case, rules)) for offer in group)
+        judged.update(_judged(group, case, rules))
     return [judged[id(offer)] for offer in offers]
 
 
@@ -71,18 +72,30 @@ def verify(
 _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "any-class", "named-twice"})
 
 
-def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> Offer:
+def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[int, Offer]:
+    """Judge the offers of a run, and once more where those that fail speak against the whole answer."""
+    found = [(offer, *_judge(offer, case, rules)) for offer in group]
+    doubt = find_doubt([(offer, failed) for offer, _, failed in found], case.memory)
+    if doubt is not None:
+        case.doubt = doubt
+        found = [(offer, *_judge(offer, case, rules)) for offer in group]
+    return {id(offer): judged for offer, judged, _ in found}
+
+
+def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> tuple[Offer, list[Rule]]:
+    """Return the offer with its verdict, and the rules that it fails."""
     reasons: list[str] = []
-    verdict = Verdict.VERIFIED
+    failed: list[Rule] = []
     for rule in rules:
         reason = rule.check(offer, case)
         if reason is None or _makes_up(rule, offer, case):
             continue
         reasons.append(reason)
-        verdict = rule.verdict
+        failed.append(rule)
         if rule.is_final:
             break
-    return replace(offer, verdict=verdict, reasons=tuple(reasons))
+    verdict = failed[-1].verdict if failed else Verdict.VERIFIED
+    return replace(offer, verdict=verdict, reasons=tuple(reasons)), failed
 
 
 def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:

@@ -45,6 +45,14 @@ class Book(NamedTuple):
     asks: int
 
 
+class Doubt(NamedTuple):
+    """How much of what an answer changes is impossible or out of step."""
+
+    wrong: int
+    changed: int  # known prices that moved
+    is_of_all: bool  # most of all known prices, so that nothing new is believed either
+
+
 @dataclass(slots=True, kw_only=True)
 class Case:
     """Everything that the rules look at beside the offer: what is known, and the other offers of the run."""
@@ -64,6 +72,7 @@ class Case:
     scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
     old_page: str | None = None  # what is known of the page, where it was served before
     books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
+    doubt: Doubt | None = None  # of the whole answer
 
     def level(self, offer: Offer) -> Level | None:
         """Return the market level of the offer's GPU."""
@@ -107,10 +116,18 @@ class Case:
         """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""
         if self.witnesses_of(offer):
             return Confirmation.WITNESS
+        if self.is_doubted(offer):
+            return None
         seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
         if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
             return Confirmation.LONG
         return Confirmation.ONCE if seen.runs else None
+
+    def is_doubted(self, offer: Offer) -> bool:
+        """Whether the answer is in doubt, so that seeing it again confirms nothing of this offer."""
+        if self.doubt is None:
+            return False
+        return self.doubt.is_of_all or self.memory.nearest(offer) is not None
 
     def witnesses_of(self, offer: Offer) -> int:
         """Return how many catalogues of others agree, and rather with this price than with the one before."""

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -41,7 +41,7 @@ class Together:
     """
 
     def __init__(self, offers: Sequence[Offer], memory: Memory) -> None:
-        self._before: list[float | None] = []
+        self._rows: list[tuple[Offer, float | None]] = []  # each beside its last price
         self.changes: list[Change] = []
         self._own = 0  # offers whose own last price is known
         self._memory = memory
@@ -49,9 +49,9 @@ class Together:
         for place, offer in enumerate(rows):
             known = memory.nearest(offer)
             if known is None or known.level not in {1, 3}:
-                self._before.append(None)
+                self._rows.append((offer, None))
                 continue
-            self._before.append(_exact(known.usd_per_hour))
+            self._rows.append((offer, known.usd_per_hour))
             self._own += known.level == 1
             if not is_same(offer.usd_per_hour, known.usd_per_hour):
                 change = Change(place, offer, known.usd_per_hour, known.seen_at, known.level == 1)
@@ -64,29 +64,53 @@ class Together:
         Where two took over each other's last price; where two rows, and a third of all that changed, took
         over that of the row above or below; or, among prices seen lately, as many that of any changed row.
         """
-        owners: dict[float, list[Change]] = defaultdict(list)
-        for change in self.changes:
-            owners[_exact(change.before)].append(change)
         found: set[int] = set()
         stepped: set[int] = set()
         taken: set[int] = set()
-        for change in self.changes:
-            now = _exact(change.offer.usd_per_hour)
-            others = [one for one in owners.get(now, ()) if _product(one.offer) != _product(change.offer)]
-            if any(_exact(one.offer.usd_per_hour) == _exact(change.before) for one in others):
-                found.add(id(change.offer))
-            if any(one.seen_at >= change.offer.seen_at - LATELY for one in others):
-                taken.add(id(change.offer))
-            beside = (
-                self._before[max(0, change.place - 1)],
-                *self._before[change.place + 1 : change.place + 2],
-            )
-            if now in beside:
-                stepped.add(id(change.offer))
+        for is_per_gpu in (False, True):
+            owners: dict[float, list[Change]] = defaultdict(list)
+            for change in self.changes:
+                owners[_exact(_per(change.offer, change.before, is_per_gpu))].append(change)
+            for change in self.changes:
+                self._compare(change, owners, found, stepped, taken, is_per_gpu=is_per_gpu)
         for group in (stepped, taken):
             if len(group) >= 2 and len(group) * 3 >= len(self.changes):
                 found |= group
         return frozenset(found)
+
+    def _compare(
+        self,
+        change: Change,
+        owners: Mapping[float, Sequence[Change]],
+        found: set[int],
+        stepped: set[int],
+        taken: set[int],
+        *,
+        is_per_gpu: bool,
+    ) -> None:
+        """
+        Note whose last price a changed one took over.
+
+        Per GPU too: on a list of prices per GPU a shift is not seen in those of machines of other sizes.
+        """
+        now = _exact(_per(change.offer, float(change.offer.usd_per_hour), is_per_gpu))
+        what = _device if is_per_gpu else _product
+        others = [one for one in owners.get(now, ()) if what(one.offer) != what(change.offer)]
+        for one in others:
+            theirs = _exact(_per(one.offer, float(one.offer.usd_per_hour), is_per_gpu))
+            if theirs == _exact(_per(change.offer, change.before, is_per_gpu)):
+                found.add(id(change.offer))
+            if one.seen_at >= change.offer.seen_at - LATELY:
+                taken.add(id(change.offer))
+        beside = (
+            *self._rows[max(0, change.place - 1) : change.place],
+            *self._rows[change.place + 1 : change.place + 2],
+        )
+        for neighbour, before in beside:
+            if before is None or (is_per_gpu and _device(neighbour) == _device(change.offer)):
+                continue
+            if now == _exact(_per(neighbour, before, is_per_gpu)):
+                stepped.add(id(change.offer))
 
     def returned(self) -> frozenset[int]:
         """
@@ -125,6 +149,16 @@ def is_price(offer: Offer) -> bool:
 def _exact(usd: Decimal | float) -> float:
     """Return an amount so that equal ones are equal."""
     return round(float(usd), 6)
+
+
+def _per(offer: Offer, usd: float, is_per_gpu: bool) -> float:
+    """Return an amount as it stands, or for one whole GPU."""
+    return usd / offer.gpu_count / (offer.gpu_fraction or 1.0) if is_per_gpu else usd
+
+
+def _device(offer: Offer) -> tuple[object, ...]:
+    """Return what has one price per GPU on many lists, whatever the size and place."""
+    return (offer.gpu, offer.tier)
 
 
 def _product(offer: Offer) -> tuple[object, ...]:

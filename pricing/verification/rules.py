@@ -213,6 +213,14 @@ def rows_are_paired(offer: Offer, case: Case) -> str | None:
     )
 
 
+def answer_is_sound(offer: Offer, case: Case) -> str | None:
+    """Of an answer whose other changes are mostly impossible no change is taken."""
+    if case.doubt is None or case.own_ratio(offer) is None:
+        return None
+    wrong, changed, _ = case.doubt
+    return f"{wrong} of {changed} changed prices of this answer are impossible or out of step: so may this be"
+
+
 def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly its GPU count, by 100, or by the hours of a month changed its unit."""
     known = case.memory.nearest(offer) or case.memory.waited(offer)
@@ -452,6 +460,7 @@ RULES: Sequence[Rule] = (
     Rule("community", Verdict.QUARANTINED, community_is_real, yields_to_own_price=False),
     Rule("count", Verdict.QUARANTINED, count_is_known),
     Rule("pairing", Verdict.QUARANTINED, rows_are_paired),
+    Rule("suspect-answer", Verdict.QUARANTINED, answer_is_sound, Confirmation.WITNESS),
     Rule("unit", Verdict.QUARANTINED, unit_is_unchanged, Confirmation.WITNESS),
     Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
     Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),

@@ -1,0 +1,44 @@
+"""When what an answer got wrong speaks against the rest of it."""
+
+from collections.abc import Iterable, Sequence
+
+from pricing.offer import Offer
+from pricing.verification.case import Doubt
+from pricing.verification.limits import DOUBT_ROWS, DOUBT_SHARE
+from pricing.verification.market import usd_per_whole_gpu
+from pricing.verification.pairing import is_price
+from pricing.verification.recall import Memory, is_same
+from pricing.verification.rules import Rule
+
+# Rules that say of a price that it was read wrong, not only that it has to be seen again.
+_GRAVE = frozenset(
+    {"hard-limits", "absurd", "band", "book", "sizes", "pairing", "unit", "leap", "one-factor", "currency"}
+)
+
+
+def find_doubt(judged: Iterable[tuple[Offer, Sequence[Rule]]], memory: Memory) -> Doubt | None:
+    """
+    Return why an answer is in doubt; None where it is not.
+
+    It is where most of the known prices that it changes are impossible or out of step: rows read wrong have
+    neighbours that were read wrong too, and some of those look plausible.
+
+    Args:
+        judged: Each offer of a run with the rules that it fails.
+        memory: Of the provider.
+    """
+    known = changed = wrong = 0
+    for offer, failed in judged:
+        if offer.gpu is None or not is_price(offer):
+            continue
+        before = memory.nearest(offer)
+        if before is None:
+            continue
+        known += 1
+        if is_same(usd_per_whole_gpu(offer), before.usd_per_gpu_hour):
+            continue
+        changed += 1
+        wrong += any(rule.name in _GRAVE for rule in failed)
+    if wrong < DOUBT_ROWS or wrong <= DOUBT_SHARE * changed:
+        return None
+    return Doubt(wrong, changed, is_of_all=wrong > DOUBT_SHARE * known)
