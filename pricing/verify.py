@@ -24,7 +24,7 @@ from pricing.verification.case import (
     name_key,
     told_key,
 )
-from pricing.verification.doubting import find_doubt
+from pricing.verification.doubting import find_doubt, find_held_sizes
 from pricing.verification.market import Market, usd_per_whole_gpu
 from pricing.verification.pairing import Together, is_price
 from pricing.verification.recall import Memory
@@ -75,9 +75,10 @@ _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band"
 def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[int, Offer]:
     """Judge the offers of a run, and once more where those that fail speak against the whole answer."""
     found = [(offer, *_judge(offer, case, rules)) for offer in group]
-    doubt = find_doubt([(offer, failed) for offer, _, failed in found], case.memory)
-    if doubt is not None:
-        case.doubt = doubt
+    failures = [(offer, failed) for offer, _, failed in found if failed]
+    case.doubt = find_doubt([(offer, failed) for offer, _, failed in found], case.memory)
+    case.held_sizes = find_held_sizes(failures)
+    if case.doubt is not None or case.held_sizes:
         found = [(offer, *_judge(offer, case, rules)) for offer in group]
     return {id(offer): judged for offer, judged, _ in found}
 

@@ -1,7 +1,7 @@
 """What the rules look at beside an offer: what is known, and the other offers of the run."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import IntEnum
@@ -73,6 +73,8 @@ class Case:
     old_page: str | None = None  # what is known of the page, where it was served before
     books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
     doubt: Doubt | None = None  # of the whole answer
+    # Sizes that were held back as impossible: by GPU and tier, their counts and prices per GPU [USD/h].
+    held_sizes: Mapping[tuple[object, ...], Sequence[tuple[int, float]]] = field(default_factory=dict)
 
     def level(self, offer: Offer) -> Level | None:
         """Return the market level of the offer's GPU."""

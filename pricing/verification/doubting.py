@@ -1,9 +1,10 @@
 """When what an answer got wrong speaks against the rest of it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from pricing.offer import Offer
-from pricing.verification.case import Doubt
+from pricing.verification.case import Doubt, book_key
 from pricing.verification.limits import DOUBT_ROWS, DOUBT_SHARE
 from pricing.verification.market import usd_per_whole_gpu
 from pricing.verification.pairing import is_price
@@ -14,6 +15,19 @@ from pricing.verification.rules import Rule
 _GRAVE = frozenset(
     {"hard-limits", "absurd", "band", "book", "sizes", "pairing", "unit", "leap", "one-factor", "currency"}
 )
+
+
+def find_held_sizes(
+    judged: Iterable[tuple[Offer, Sequence[Rule]]],
+) -> dict[tuple[object, ...], list[tuple[int, float]]]:
+    """Return the counts and prices per GPU of what was held back as impossible, by GPU and tier."""
+    held: dict[tuple[object, ...], list[tuple[int, float]]] = defaultdict(list)
+    for offer, failed in judged:
+        if offer.gpu is None or offer.gpu_fraction is not None or not is_price(offer):
+            continue
+        if any(rule.name in _GRAVE for rule in failed):
+            held[book_key(offer)].append((offer.gpu_count, usd_per_whole_gpu(offer)))
+    return held
 
 
 def find_doubt(judged: Iterable[tuple[Offer, Sequence[Rule]]], memory: Memory) -> Doubt | None:

@@ -79,7 +79,6 @@ MASS_ROWS, MASS_SHARE = 5, 0.5
 RETURNED_SHARE = 0.5
 # A page that is byte for byte one that was replaced so long ago was served from a store. Source: own choice.
 OLD_PAGE_AFTER = timedelta(days=7)
-# Of the known prices that an answer changes, so many and such a share are impossible: the rest is not believed
-# for being seen again. Source: docs/verification.md,
-# "suspect-answer".
+# Of the known prices that an answer changes, so many and such a share are impossible: no repetition confirms
+# the rest. Source: docs/verification.md, "suspect-answer".
 DOUBT_ROWS, DOUBT_SHARE = 2, 0.5

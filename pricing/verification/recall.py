@@ -36,6 +36,7 @@ class Recollection:
     usd_per_hour: float  # of an instance of this size
     seen_at: datetime
     is_collected: bool  # bundled: own runs have not known anything there for days
+    span: tuple[float, float]  # the cheapest and the dearest behind the middle [USD/GPU-hour]
 
 
 class Sightings(NamedTuple):
@@ -77,7 +78,7 @@ class Memory:
         self._counts: dict[str, set[int]] = defaultdict(set)
         self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
         self._accepted: dict[Key, KnownPrice] = {}
-        self._middles: dict[Key, tuple[float, datetime, bool]] = {}
+        self._middles: dict[Key, tuple[float, datetime, tuple[float, float], bool]] = {}
         self._before = before
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
@@ -125,7 +126,7 @@ class Memory:
         if key not in self._middles:
             prices = self._verified[key].values()
             self._middles[key] = (*_middle(prices), self._is_collected(number, prices))
-        middle, seen_at, is_collected = self._middles[key]
+        middle, seen_at, span, is_collected = self._middles[key]
         return Recollection(
             level=number,
             what=what,
@@ -133,6 +134,7 @@ class Memory:
             usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
             seen_at=seen_at,
             is_collected=is_collected,
+            span=span,
         )
 
     def shows(self, offer: Offer, known: Recollection) -> bool:
@@ -170,6 +172,7 @@ class Memory:
             usd_per_hour=float(last.usd_per_hour),
             seen_at=last.last_seen_at,
             is_collected=False,
+            span=(usd_per_whole_gpu(last), usd_per_whole_gpu(last)),
         )
 
     def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
@@ -210,11 +213,11 @@ class Memory:
         return self._counts.get(instance_type, set())
 
 
-def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime]:
-    """Return the median of the newest prices [USD/GPU-hour], and when the last was seen."""
+def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime, tuple[float, float]]:
+    """Return the median of the newest prices, when the last was seen, and their span. [USD/GPU-hour]"""
     newest = max(price.last_seen_at for price in prices)
     recent = [usd_per_whole_gpu(price) for price in prices if price.last_seen_at >= newest - WINDOW]
-    return statistics.median(recent), newest
+    return statistics.median(recent), newest, (min(recent), max(recent))
 
 
 def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:

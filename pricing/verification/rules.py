@@ -221,6 +221,17 @@ def answer_is_sound(offer: Offer, case: Case) -> str | None:
     return f"{wrong} of {changed} changed prices of this answer are impossible or out of step: so may this be"
 
 
+def size_is_free(offer: Offer, case: Case) -> str | None:
+    """A size that is a plain multiple of one that waits waits with it."""
+    if offer.gpu_fraction is not None or case.is_restless(offer):
+        return None
+    each = usd_per_whole_gpu(offer)
+    for count, other in case.held_sizes.get(book_key(offer), ()):
+        if count != offer.gpu_count and is_same(each, other):
+            return f"{dollars(each)} USD per GPU as {count} of them, whose price waits: it waits with that"
+    return None
+
+
 def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly its GPU count, by 100, or by the hours of a month changed its unit."""
     known = case.memory.nearest(offer) or case.memory.waited(offer)
@@ -255,10 +266,20 @@ def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 
 def leap(offer: Offer, case: Case) -> str | None:
-    """No posted price nearly doubles or halves: not one of 16,781 true ones did."""
+    """No posted price nearly doubles or halves, nor is a new one so far from all others of the provider."""
     if case.is_ask(offer) or offer.tier is Tier.SPOT:
         return None
-    return _leapt(offer, case, "no posted price ever moved so far")
+    known = case.memory.nearest(offer)
+    if known is None or known.level == 1:
+        return _leapt(offer, case, "no posted price ever moved so far")
+    if offer.tier is Tier.RESERVED_OTHER:  # terms of any length
+        return None
+    if known.level == 2 and case.kind is ProviderClass.HYPERSCALER:  # sixty regions
+        return None
+    price = usd_per_whole_gpu(offer)
+    if known.span[0] / LEAP < price < known.span[1] * LEAP or unit_is_unchanged(offer, case):
+        return None
+    return f"{_times(price / known.usd_per_gpu_hour)} {_what(known)}: too far from this provider's own"
 
 
 def swing(offer: Offer, case: Case) -> str | None:
@@ -266,7 +287,8 @@ def swing(offer: Offer, case: Case) -> str | None:
     known = case.memory.nearest(offer)
     if known is not None and known.level > 1:
         ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-        is_far = not 1 / LEAP < ratio < LEAP and not unit_is_unchanged(offer, case)
+        is_said = unit_is_unchanged(offer, case) or leap(offer, case)
+        is_far = not 1 / LEAP < ratio < LEAP and not is_said
         return f"{_times(ratio)} {_what(known)}: waits until it has stayed for days" if is_far else None
     if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
         return None
@@ -461,6 +483,7 @@ RULES: Sequence[Rule] = (
     Rule("count", Verdict.QUARANTINED, count_is_known),
     Rule("pairing", Verdict.QUARANTINED, rows_are_paired),
     Rule("suspect-answer", Verdict.QUARANTINED, answer_is_sound, Confirmation.WITNESS),
+    Rule("held-size", Verdict.QUARANTINED, size_is_free, Confirmation.WITNESS),
     Rule("unit", Verdict.QUARANTINED, unit_is_unchanged, Confirmation.WITNESS),
     Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
     Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),

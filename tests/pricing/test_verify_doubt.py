@@ -5,8 +5,10 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from pricing.offer import Offer, Verdict
-from pricing.storage.memory import KnownPrice
+from pricing.storage.memory import KnownPrice, Origin
 from pricing.verify import verify
 from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 
@@ -77,3 +79,58 @@ def test_where_few_changes_are_impossible_the_others_are_lifted_as_ever() -> Non
     before, wrong = _half_impossible()
     some = [wrong[0], *(replace(one, usd_per_hour=Decimal("3.00")) for one in wrong[1:3]), *wrong[3:]]
     assert verdicts(judge(some, [*before, *again(some, 1)])) == "qvvvvv"
+
+
+# -- the provider's own other prices ------------------------------------------------------------------
+
+BUNDLED: dict[str, Any] = {"origin": Origin.SNAPSHOT, "days_ago": 30}
+
+
+@pytest.mark.parametrize("factor", ["3", "0.34"])
+def test_a_list_far_from_the_bundled_prices_under_other_names_is_lifted_by_no_nights(factor: str) -> None:
+    """A whole list in another unit on a new database, where the collection calls its machines otherwise."""
+    collected = [
+        known("3.00", instance_type="NVIDIA H100", **BUNDLED),
+        known("24.80", gpu_count=8, instance_type="NVIDIA H100", **BUNDLED),
+    ]
+    wrong = [
+        offer(str(Decimal("3.00") * Decimal(factor)), instance_type="h100-1x"),
+        offer(str(Decimal("24.80") * Decimal(factor)), instance_type="h100-8x", gpu_count=8),
+        offer(str(Decimal("12.20") * Decimal(factor)), instance_type="h100-4x", gpu_count=4),
+    ]
+    market = [known("9.1", provider="other"), known("2.0", provider="third"), known("3.1", provider="fourth")]
+    for nights in (1, 4, 30):
+        found = verify(wrong, [*market, *collected, *again(wrong, nights)], kinds=KINDS)
+        assert verdicts(found) == "qqq", nights
+        assert "the same GPUs under another name" in "; ".join(found[0].reasons)
+        assert "the same GPU in other sizes" in "; ".join(found[2].reasons)
+
+
+def test_within_what_the_provider_asks_for_its_sizes_a_new_one_waits_for_days_only() -> None:
+    """Azure: one T4 at 0.526, four at 4.352; two at 2.00 are twice the one and nothing new per GPU."""
+    own = [
+        known("0.526", provider="azure", gpu="T4", days_ago=9),
+        known("4.352", provider="azure", gpu="T4", gpu_count=4, days_ago=9),
+        known("0.55", provider="azure", gpu="T4", gpu_count=3, instance_type="t4 3", days_ago=9),
+    ]
+    row = offer("2.00", provider="azure", gpu="T4", gpu_count=2)
+    assert verdicts(judge([row], own[:2])) == "v"
+    assert verdicts(judge([row], own)) == "q"
+    assert verdicts(judge([row], [*own, *again([row], 3)])) == "v"
+
+
+def test_regions_of_hyperscalers_differ_and_those_of_others_do_not() -> None:
+    for provider, expected in (("giant", "v"), ("acme", "q")):
+        own = [known("3.00", provider=provider, region=name) for name in "abc"]
+        row = offer("6.00", provider=provider, region="d")
+        assert verdicts(judge([row], [*own, *again([row], 9)])) == expected
+
+
+def test_sizes_that_are_multiples_of_one_that_waits_wait_with_it() -> None:
+    """The size of four is known from elsewhere at a price between, so that it alone looks plausible."""
+    own = [known("3.00"), known("8.00", gpu_count=4, region="eu"), known("8.00", gpu_count=4, region="us")]
+    wrong = [offer("1.50"), offer("6.00", gpu_count=4, region="asia")]
+    found = judge(wrong, [*own, *again(wrong, 30)])
+    assert verdicts(found) == "qq"
+    assert found[1].reasons == ("1.50 USD per GPU as 1 of them, whose price waits: it waits with that",)
+    assert verdicts(judge([offer("3.00"), wrong[1]], [*own, *again(wrong[1:], 30)])) == "vv"
