@@ -76,7 +76,7 @@ def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[i
     """Judge the offers of a run, and once more where those that fail speak against the whole answer."""
     found = [(offer, *_judge(offer, case, rules)) for offer in group]
     failures = [(offer, failed) for offer, _, failed in found if failed]
-    case.doubt = find_doubt([(offer, failed) for offer, _, failed in found], case.memory)
+    case.doubt = find_doubt([(offer, failed) for offer, _, failed in found], case)
     case.held_sizes = find_held_sizes(failures)
     if case.doubt is not None or case.held_sizes:
         found = [(offer, *_judge(offer, case, rules)) for offer in group]

@@ -84,6 +84,11 @@ class Case:
         """Whether the price is one that hosts ask, not one of a posted list."""
         return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
 
+    @property
+    def posts_list(self) -> bool:
+        """Whether the provider's prices are those of a posted list."""
+        return self.kind is not ProviderClass.MARKETPLACE or self.memory.provider in POSTED_LISTS
+
     def is_restless(self, offer: Offer) -> bool:
         """Whether the price is one that moves from day to day: an ask, or on the spot market."""
         return self.is_ask(offer) or offer.tier is Tier.SPOT

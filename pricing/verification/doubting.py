@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from planner.rates import Tier
 from pricing.offer import Offer
-from pricing.verification.case import Doubt, book_key
+from pricing.verification.case import Case, Doubt, book_key
 from pricing.verification.limits import DOUBT_ROWS, DOUBT_SHARE
 from pricing.verification.market import usd_per_whole_gpu
 from pricing.verification.pairing import is_price
-from pricing.verification.recall import Memory, is_same
+from pricing.verification.recall import is_same
 from pricing.verification.rules import Rule
 
 # Rules that say of a price that it was read wrong, not only that it has to be seen again.
@@ -30,22 +31,31 @@ def find_held_sizes(
     return held
 
 
-def find_doubt(judged: Iterable[tuple[Offer, Sequence[Rule]]], memory: Memory) -> Doubt | None:
+def find_doubt(judged: Sequence[tuple[Offer, Sequence[Rule]]], case: Case) -> Doubt | None:
     """
     Return why an answer is in doubt; None where it is not.
 
     It is where most of the known prices that it changes are impossible or out of step: rows read wrong have
-    neighbours that were read wrong too, and some of those look plausible.
+    neighbours that were read wrong too, and some of those look plausible. Spot prices may move as far as
+    they like, so where most of all listed ones are impossible these speak for them.
 
     Args:
         judged: Each offer of a run with the rules that it fails.
-        memory: Of the provider.
+        case: What is known.
     """
+    found = _counted(judged, case)
+    if found is not None or not case.posts_list:
+        return found
+    found = _counted([one for one in judged if one[0].tier is not Tier.SPOT], case)
+    return found if found is not None and found.is_of_all else None
+
+
+def _counted(judged: Iterable[tuple[Offer, Sequence[Rule]]], case: Case) -> Doubt | None:
     known = changed = wrong = 0
     for offer, failed in judged:
         if offer.gpu is None or not is_price(offer):
             continue
-        before = memory.nearest(offer)
+        before = case.memory.nearest(offer)
         if before is None:
             continue
         known += 1

@@ -79,6 +79,7 @@ class Memory:
         self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
         self._accepted: dict[Key, KnownPrice] = {}
         self._middles: dict[Key, tuple[float, datetime, tuple[float, float], bool]] = {}
+        self.provider = provider
         self._before = before
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:

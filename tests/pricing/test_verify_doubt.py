@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from planner.rates import Tier
 from pricing.offer import Offer, Verdict
 from pricing.storage.memory import KnownPrice, Origin
 from pricing.verify import verify
@@ -134,3 +135,16 @@ def test_sizes_that_are_multiples_of_one_that_waits_wait_with_it() -> None:
     assert verdicts(found) == "qq"
     assert found[1].reasons == ("1.50 USD per GPU as 1 of them, whose price waits: it waits with that",)
     assert verdicts(judge([offer("3.00"), wrong[1]], [*own, *again(wrong[1:], 30)])) == "vv"
+
+
+def test_spot_prices_are_not_believed_where_the_list_beside_them_is_impossible() -> None:
+    """Verda's whole page times three: on-demand prices never move so far, spot prices may."""
+    tiers = (Tier.ON_DEMAND, Tier.SPOT)
+    gpus = ("H100 SXM", "H200 SXM", "B200")
+    rows = [offer("3.00", gpu=gpu, tier=tier, instance_type=gpu) for gpu in gpus for tier in tiers]
+    before = [known_as(row, days_ago=9) for row in rows]
+    wrong = [replace(row, usd_per_hour=row.usd_per_hour * Decimal("2.1")) for row in rows]
+    assert verdicts(judge(wrong, [*before, *again(wrong, 30)])) == "qqqqqq"
+    spot = [row if row.tier is Tier.ON_DEMAND else one for row, one in zip(rows, wrong, strict=True)]
+    cheap = [replace(row, usd_per_hour=Decimal("1.40")) if row.tier is Tier.SPOT else row for row in spot]
+    assert verdicts(judge(cheap, [*before, *again(cheap, 30)])) == "vvvvvv"
