@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import IntEnum
 from typing import NamedTuple
@@ -15,17 +15,19 @@ from pricing.storage.memory import KnownPrice
 from pricing.verification.limits import (
     JUMP_ASK,
     JUMP_LIST,
+    LATELY,
     LONG_RUNS,
     LONG_SPAN,
     POSTED_LISTS,
     SEEN_SHARE_ASK,
     SIZES_SAME,
     WITNESS_AGE,
+    WITNESS_RUNS,
     WITNESS_SHARE,
     WITNESS_SHARE_NEW,
 )
 from pricing.verification.market import Level, Market, usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, Memory, is_same
+from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_same
 
 
 class Confirmation(IntEnum):
@@ -104,6 +106,15 @@ class Case:
             return False
         return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
 
+    def on_demand_in_force(self, offer: Offer) -> Recollection | None:
+        """Return the last verified on-demand price of this instance, where it is listed or was lately."""
+        asked = replace(offer, tier=Tier.ON_DEMAND, commitment_days=None)
+        known = self.memory.at_level(asked, 1)
+        is_listed = Tier.ON_DEMAND in self.beside.get(instance_key(offer), {})
+        if known is None or not (is_listed or known.seen_at >= offer.seen_at - LATELY):
+            return None
+        return known
+
     def own_ratio(self, offer: Offer) -> float | None:
         """Return by which factor the offer's own last price moved, None where there is none."""
         known = self.memory.at_level(offer, 1)
@@ -139,11 +150,14 @@ class Case:
     def witnesses_of(self, offer: Offer) -> int:
         """Return how many catalogues of others agree, and rather with this price than with the one before."""
         usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
+        own = self.memory.at_level(offer, 1)
         place = region_key(offer.provider, offer.region)
         agreeing = set()
         for told in self.witnesses.get(told_key(offer), []):
             is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE_NEW if ratio is None else WITNESS_SHARE)
             if not is_same_place(place, region_key(told.provider, told.region)):
+                continue
+            if own is not None and not _is_later_word(told, own):
                 continue
             if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
                 agreeing.add(told.witness)
@@ -199,3 +213,12 @@ def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
 def _is_nearer(told: float, now: float, before: float) -> bool:
     """Whether a price is at least as near to the present one as to the one before, in factors."""
     return abs(math.log(told / now)) <= abs(math.log(told / before))
+
+
+def _is_later_word(told: KnownPrice, own: Recollection) -> bool:
+    """
+    Whether a catalogue came to say so after the provider's own last price was seen, and said it twice.
+
+    What it said before that is contradicted by the newer price: it lags behind, as an old edition does.
+    """
+    return told.first_seen_at > own.seen_at and told.times_seen >= WITNESS_RUNS

@@ -175,6 +175,10 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if listed and offer.usd_per_hour > max(listed):
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
+        in_force = case.on_demand_in_force(offer)
+        if in_force is not None and float(offer.usd_per_hour) > in_force.usd_per_hour * (1 + SAME_SHARE):
+            price = dollars(offer.usd_per_hour)
+            return f"{offer.tier} at {price} is above on-demand, {_what(in_force)}"
     if offer.tier is Tier.ON_DEMAND and not case.is_ask(offer):
         spot = prices.get(Tier.SPOT, [])
         if spot and offer.usd_per_hour < min(spot):

@@ -520,7 +520,8 @@ def test_the_great_cuts_of_azure_and_aws_are_verified_when_seen_again(old: str, 
     row = offer(new, region="eastus", **this)
     assert judge([row], remembered)[0].verdict is Verdict.QUARANTINED
     assert judge([row], [*remembered, *again([row], 1)])[0].verdict is Verdict.VERIFIED
-    told = known_as(offer(new, region="eastus", witness="gpuhunt", instance_type="w", **this))
+    said = offer(new, region="eastus", witness="gpuhunt", instance_type="w", **this)
+    told = known_as(said, times_seen=2)
     assert judge([row], [*remembered, told])[0].verdict is Verdict.VERIFIED
 
 
@@ -708,7 +709,7 @@ def test_a_list_of_which_most_moves_by_one_factor_waits_for_days(factor: str) ->
     for nights, expected in ((1, Verdict.QUARANTINED), (3, Verdict.VERIFIED)):
         later = judge(moved, [*remembered, *again(moved[:4], nights)])
         assert {one.verdict for one in later[:4]} == {expected}, nights
-    told = known_as(replace(moved[0], witness="gpuhunt", instance_type="w"))
+    told = known_as(replace(moved[0], witness="gpuhunt", instance_type="w"), times_seen=2)
     assert judge(moved, [*remembered, told])[0].verdict is Verdict.VERIFIED
 
 
@@ -724,7 +725,8 @@ def test_no_changed_price_of_a_page_that_was_replaced_is_verified() -> None:
 
 
 def _witness(price: str, **changes: Any) -> KnownPrice:
-    return known_as(offer(price, witness="gpuhunt", instance_type="w", **changes))
+    told = offer(price, witness="gpuhunt", instance_type="w", **changes)
+    return known_as(told, days_ago=0.5, times_seen=2)
 
 
 def test_a_witness_confirms_what_is_new() -> None:

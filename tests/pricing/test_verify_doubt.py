@@ -148,3 +148,37 @@ def test_spot_prices_are_not_believed_where_the_list_beside_them_is_impossible()
     spot = [row if row.tier is Tier.ON_DEMAND else one for row, one in zip(rows, wrong, strict=True)]
     cheap = [replace(row, usd_per_hour=Decimal("1.40")) if row.tier is Tier.SPOT else row for row in spot]
     assert verdicts(judge(cheap, [*before, *again(cheap, 30)])) == "vvvvvv"
+
+
+@pytest.mark.parametrize("listed", ["8.62", "25.86"])
+def test_a_spot_price_is_not_above_the_on_demand_price_in_force_though_the_page_shows_another(
+    listed: str,
+) -> None:
+    rows = [offer(listed), offer("12.93", tier=Tier.SPOT)]
+    before = [known("8.62", days_ago=9), known("8.00", tier=Tier.SPOT, days_ago=9)]
+    market = [known(price, provider=name) for name, price in (("other", "8"), ("third", "9"), ("b", "9.5"))]
+    found = verify(rows, [*market, *before, *again(rows, 9)], kinds=KINDS)
+    assert found[1].verdict is Verdict.QUARANTINED
+    assert "is above on-demand" in "; ".join(found[1].reasons)
+
+
+# -- catalogues that lag behind -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "runs", "expected"),
+    [
+        (2, 1, "q"),  # first seen once, after the own price: of what edition, nobody can tell
+        (2, 2, "v"),
+        (3, 9, "q"),  # it said so when the provider's own list said otherwise
+        (90, 90, "q"),
+    ],
+)
+def test_a_catalogue_confirms_a_move_only_if_it_moved_after_the_provider(
+    days_ago: float, runs: int, expected: str
+) -> None:
+    """AWS's 8x H100 cost 98.32, costs 55.04 since, and SkyPilot's list still said 98.32."""
+    shape: dict[str, Any] = {"provider": "giant", "gpu_count": 8, "instance_type": "p5.48xlarge"}
+    row = offer("98.32", **shape)
+    told = known_as(replace(row, witness="skypilot", instance_type="w"), days_ago=days_ago, times_seen=runs)
+    assert verdicts(judge([row], [known("55.04", days_ago=3, **shape), told])) == expected
