@@ -260,13 +260,13 @@ def plan(
     carbon, carbon_notes = _carbon(scenario, assumptions)
     terms = _terms(scenario, assumptions, tariff, carbon, rentals)
     purchases, not_bought = buy_options(shop, fleet, terms)
-    mixed = mixed_fleet(shop.candidates, fleet, terms)
+    mixed = mixed_fleet(shop.candidates, fleet, terms, purchases)
     machines = ranked([*rentals, *purchases])
     apis, not_called = api_options(
         scenario, model, _api_tokens(scenario, demand, machines), assumptions, token_prices
     )
     options = ranked([*machines, *apis])
-    found = ways(scenario, options, money)
+    found = ways(scenario, options, money, mixed)
     excluded = (
         *_refused(market, shop, fleet),
         *not_rented,

@@ -100,6 +100,22 @@ def cheapest_purchase(
     return min(recent or usable, key=lambda option: option.rank_key, default=None)
 
 
+def counted_purchases(
+    purchases: Iterable[Option], known: Sequence[Option], scenario: Scenario
+) -> list[Option]:
+    """
+    Return the machines to buy, or owned already, that a verdict may rest on.
+
+    Args:
+        purchases: What is asked about.
+        known: The purchases of the plan; where no price of them is recent, older ones stand in.
+        scenario: The day that is asked about.
+    """
+    if not any(_is_recent_purchase(each, scenario) for each in known if not each.is_too_slow):
+        return list(purchases)
+    return [option for option in purchases if _is_recent_purchase(option, scenario)]
+
+
 def _is_recent_purchase(option: Option, scenario: Scenario) -> bool:
     """Whether the price is one's own, or at most a year older than the newest that is known of any device."""
     if option.is_own or option.price.status is PriceStatus.OWN:

@@ -9,7 +9,9 @@ from planner.answers.money import Money
 from planner.breakeven import MAX_MONTHS, break_even_months
 from planner.rates import PriceStatus
 from planner.scenario import Owned, Scenario
+from planner.supply.mixed import MixedFleet
 from planner.supply.options import BuyBasis, Excluded, Kind, Option
+from planner.supply.paths import mean_usd_per_month
 
 # Words in the reason that stands in brackets where nothing serves, the first of them that is found.
 _DECISIVE = ((" cluster ",), (" memory", " ms"))
@@ -33,6 +35,22 @@ class Ways:
     own: Option | None
     api: Option | None  # at the demand, or at the tokens that the cheapest machine could write
     is_slow: bool  # no machine is fast enough to talk to
+    mixed: MixedFleet | None = None  # owned base load and rented peaks, where the day is known
+
+    @property
+    def cheapest_mix(self) -> MixedFleet | None:
+        """The mix of owned and rented machines, where it costs less than every single way."""
+        mixed, best = self.mixed, self.best
+        if mixed is None or not mixed.is_mixed or best is None:
+            return None
+        return mixed if self._mix_usd(mixed) < (best.usd_per_month_compared or math.inf) else None
+
+    def _mix_usd(self, mixed: MixedFleet) -> float:
+        """Return what a mix costs a month, its rent as the mean over the term. [USD/month]"""
+        get = self.scenario.assumptions
+        rent = mixed.best.rent_usd_per_month
+        over_term = rent if get.rents.is_flat else mean_usd_per_month(rent, get["term_years"], get.rents)
+        return mixed.best.own_usd_per_month + over_term
 
     @property
     def machine(self) -> Option | None:
@@ -49,7 +67,9 @@ class Ways:
         return min(machine, api, key=lambda option: option.rank_key[1:])
 
 
-def ways(scenario: Scenario, options: Sequence[Option], money: Money) -> Ways:
+def ways(
+    scenario: Scenario, options: Sequence[Option], money: Money, mixed: MixedFleet | None = None
+) -> Ways:
     """
     Return what a verdict chooses from.
 
@@ -57,6 +77,7 @@ def ways(scenario: Scenario, options: Sequence[Option], money: Money) -> Ways:
         scenario: What was asked.
         options: Ranked.
         money: In which currency amounts are written.
+        mixed: Owned base load and rented peaks, where the day is known.
     """
     slow = not any(not option.is_too_slow for option in options if option.kind is not Kind.API)
     return Ways(
@@ -67,6 +88,7 @@ def ways(scenario: Scenario, options: Sequence[Option], money: Money) -> Ways:
         own=next((option for option in options if option.is_own), None),
         api=cheapest_api(options) or next((each for each in options if each.kind is Kind.API), None),
         is_slow=slow,
+        mixed=mixed,
     )
 
 
@@ -86,6 +108,9 @@ def verdict(found: Ways, model_name: str, excluded: Sequence[Excluded], *, has_p
     best = found.best
     if best is None:
         return _nothing(found, model_name, excluded) if has_prices else _no_price(found, model_name)
+    mixed = found.cheapest_mix
+    if mixed is not None:
+        return f"{_mix(mixed, best, found)}."
     lead = {Kind.RENT: _rent, Kind.BUY: _buy, Kind.API: _call}[best.kind](best, found)
     own = _own_clause(best, found)
     text = f"{lead}{'; ' if own else ''}{own}."
@@ -220,6 +245,26 @@ def _buy(option: Option, found: Ways) -> str:
     if with_resale is not None and with_resale <= term:
         return f"{lead}, cheaper than renting from month {math.ceil(with_resale):,} on if it is sold then"
     return f"{lead}, against {_month(found.rental, found)} to rent"
+
+
+def _mix(mixed: MixedFleet, next_best: Option, found: Ways) -> str:
+    """Say that machines of one's own with rented ones beside them are the answer, and what comes next."""
+    best, rental, money = mixed.best, mixed.rental, found.money
+    owned = _copies(best.own_count, mixed.purchase)
+    price = f" for {money.text(mixed.purchase_usd)}"
+    lead = f"Use your own {owned}" if mixed.purchase.is_own else f"Buy {owned}{price}"
+    on = f"the API of {_provider(next_best)}" if next_best.kind is Kind.API else _on(next_best)
+    return (
+        f"{lead} and rent up to {_copies(best.rent_count, rental)} from {_provider(rental)} at the peaks: "
+        f"{money.text(best.usd_per_month)} a month {use_text(found.scenario)}, against "
+        f"{_month(next_best, found)} on {on}"
+    )
+
+
+def _copies(count: int, option: Option) -> str:
+    """Name so many copies of a machine."""
+    name = option.name.replace(" (own)", "")
+    return name if count == 1 else f"{count} x ({name})"
 
 
 def _call(option: Option, found: Ways) -> str:

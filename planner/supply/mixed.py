@@ -1,8 +1,10 @@
 """Own the base load and rent the peaks: the number of machines to own at which the whole costs least."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from planner.answers.choice import counted_purchases
 from planner.answers.money import Money
 from planner.supply.load import shifts
 from planner.supply.operate import Fleet, OperatingPoint, Refused
@@ -13,9 +15,9 @@ from planner.supply.shop import Candidate
 
 # Up to this many every number is tried; beyond it those at which an hour of the day is just carried, or not.
 ALL_TRIED = 64
-# Of the machines to buy, those that cost least for what one of them can carry, and those that carry all of
-# this day for least: where a few large machines stand half idle, the second are others than the first.
-PURCHASES_TRIED = 3
+# Of the machines to buy, those whose mix costs least where the price of a number of them is taken from a
+# straight line between one and all; each number is priced then. Staff and idle power bend that line.
+PURCHASES_TRIED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,42 +70,62 @@ class MixedFleet:
         }
 
 
-def mixed_fleet(candidates: Iterable[Candidate], fleet: Fleet, terms: Terms) -> MixedFleet | None:
+def mixed_fleet(
+    candidates: Iterable[Candidate], fleet: Fleet, terms: Terms, purchases: Sequence[Option]
+) -> MixedFleet | None:
     """
-    Return the cheapest mix of one kind of machine owned and the cheapest rental paid by use.
+    Return the cheapest mix of one kind of machine owned and the cheapest rental.
 
     Args:
         candidates: What can be bought or is there.
         fleet: How one machine of each kind is run, and the load of the day.
-        terms: What purchases share; its rental paid by use carries the peaks.
+        terms: What purchases share; its rental, or its rental paid by use, carries the peaks.
+        purchases: Of the plan: what their prices say of which count goes for the mix too.
 
     Returns:
-        The mix, which may be all owned or all rented; None without a day, a rental, or a machine to own.
+        The mix, which may be all owned or all rented, and is never dearer than the cheapest of
+        either; None without a day, a rental, or a machine to own.
 
     Source:
         docs/methodology.md, "Mixed fleet".
     """
-    loads, rental = fleet.demand.loads_tokens_per_s, terms.hourly_rental
-    if not loads or rental is None:
+    loads, hourly = fleet.demand.loads_tokens_per_s, terms.hourly_rental
+    if not loads or hourly is None:
         return None
-    machines = sorted(
-        (
-            machine
-            for candidate in candidates
-            for count in candidate.counts
-            if (machine := _machine(candidate, fleet.outcome(candidate.gpu.name, count), loads, terms))
-        ),
-        key=lambda machine: (machine.one.usd_per_month or 0.0) / machine.point.capacity_tokens_per_s,
-    )
-    owned = [machine for machine in machines if machine.candidate.is_own]
-    bought = [machine for machine in machines if not machine.candidate.is_own]
-    tried = bought[:PURCHASES_TRIED]
-    for machine in sorted(bought, key=lambda machine: _all_owned_usd(machine, loads, terms))[
-        :PURCHASES_TRIED
-    ]:
-        tried += [machine] if machine not in tried else []
-    found = [_best_number(machine, rental, loads, terms) for machine in (*owned, *tried)]
+    machines = [
+        machine
+        for candidate in candidates
+        for count in candidate.counts
+        if (machine := _machine(candidate, fleet.outcome(candidate.gpu.name, count), loads, terms))
+    ]
+    counted = counted_purchases((machine.one for machine in machines), purchases, terms.scenario)
+    kept = [machine for machine in machines if any(machine.one is option for option in counted)]
+    rentals = [hourly] if terms.rental is None or terms.rental is hourly else [hourly, terms.rental]
+    found = [
+        _best_number(machine, rental, loads, terms)
+        for rental in rentals
+        for machine in _worth_trying(kept, rental, loads, terms)
+    ]
     return min(found, key=lambda fleet: fleet.best.usd_per_month, default=None)
+
+
+def _worth_trying(
+    machines: Sequence["_Machine"], rental: Option, loads: Sequence[float], terms: Terms
+) -> list["_Machine"]:
+    """Return what is there, what may give the cheapest mix, and what carries everything for least."""
+    owned = [machine for machine in machines if machine.candidate.is_own]
+    bought = [
+        (machine, _all_owned(machine, loads, terms)) for machine in machines if not machine.candidate.is_own
+    ]
+    likely = sorted(bought, key=lambda pair: _estimated_usd(pair[0], pair[1], rental, loads, terms))[
+        :PURCHASES_TRIED
+    ]
+    budget = math.inf if terms.scenario.budget_usd is None else terms.scenario.budget_usd
+    affordable = [pair for pair in bought if (pair[1].purchase_usd or 0.0) <= budget]
+    whole = min(affordable, key=lambda pair: pair[1].usd_per_month or 0.0, default=None)
+    if whole is not None and not any(pair[0] is whole[0] for pair in likely):
+        likely.append(whole)
+    return [*owned, *(machine for machine, _ in likely)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +146,28 @@ def _machine(
     return _Machine(candidate, point, buy_option(candidate, _run(point, 1, carried, loads), terms))
 
 
-def _all_owned_usd(machine: _Machine, loads: Sequence[float], terms: Terms) -> float:
-    """Return what carrying the whole day with machines of this kind alone costs. [USD/month]"""
+def _all_owned(machine: _Machine, loads: Sequence[float], terms: Terms) -> Option:
+    """Return the machines of this kind that carry the whole day."""
     count = sum(step.replicas for step in shifts(loads, machine.point.capacity_tokens_per_s))
-    run = _run(machine.point, count, loads, loads)
-    return buy_option(machine.candidate, run, terms).usd_per_month or 0.0
+    return buy_option(machine.candidate, _run(machine.point, count, loads, loads), terms)
+
+
+def _estimated_usd(
+    machine: _Machine, whole: Option, rental: Option, loads: Sequence[float], terms: Terms
+) -> float:
+    """Return about what the best number of this machine and its rentals cost together. [USD/month]"""
+    capacity, budget = machine.point.capacity_tokens_per_s, terms.scenario.budget_usd
+    one_usd, top = machine.one.usd_per_month or 0.0, whole.replicas
+    each_usd = ((whole.usd_per_month or 0.0) - one_usd) / max(1, top - 1)
+    price = machine.one.purchase_usd or 0.0
+    most = top if budget is None or price <= 0.0 else min(top, int(budget / price))
+    edges = {int(load / capacity) + more for load in loads for more in (0, 1)}
+    least = math.inf
+    for count in sorted({0, most, *(number for number in edges if number <= most)}):
+        rest = [max(0.0, load - count * capacity) for load in loads]
+        own = one_usd + each_usd * (count - 1) if count else 0.0
+        least = min(least, own + _rent(rental, rest, loads, terms)[0])
+    return least
 
 
 def _best_number(machine: _Machine, rental: Option, loads: Sequence[float], terms: Terms) -> MixedFleet:

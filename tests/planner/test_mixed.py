@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from planner.answers.choice import counted_purchases
 from planner.compare import Plan
 from planner.rates import Billing, Rate, Tier
 from planner.supply.mixed import _numbers
@@ -137,3 +138,51 @@ def test_owning_all_is_never_dearer_than_the_purchase_of_the_plan() -> None:
     assert found.mixed is not None
     assert found.purchase is not None
     assert found.mixed.best.usd_per_month <= found.purchase.usd_per_month + 1e-6
+
+
+OFFICE_HOURS = "8-18=1,18-23=0.3"
+MI300X = [rate("runpod", "Instinct MI300X", 1, "2.49"), rate("lambda", "GH200 96GB", 1, "2.29")]
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (  # an old price of a Gaudi 3 led here
+            "llama-3.3-70b-instruct",
+            {"quant": "FP8", "tokens_per_month": 3e8, "max_ttft_ms": 2000, "max_tpot_ms": 60},
+        ),
+        ("qwen3-32b", {"quant": "FP8", "requests_per_s": 5, "max_ttft_ms": 1500, "max_tpot_ms": 40}),
+        ("qwen3-8b", {"quant": "BF16", "requests_per_s": 5, "owner": "home"}),
+        ("qwen3-32b", {"quant": "FP8", "requests_per_s": 5, "budget_usd": 60000}),
+    ],
+)
+def test_a_mix_rests_on_prices_that_count_and_is_never_dearer_than_what_the_verdict_names(
+    model: str, options: dict[str, object]
+) -> None:
+    found = plan_of(MI300X, model, load_profile=OFFICE_HOURS, **options)
+    mixed = found.mixed
+    assert mixed is not None
+    bought = counted_purchases([mixed.purchase], found.options, found.scenario)
+    assert bought == [mixed.purchase]
+    for option in (found.rental, found.purchase):
+        if option is not None:
+            assert mixed.best.usd_per_month <= (option.usd_per_month or 0.0) * (1 + 1e-9)
+
+
+def test_a_rental_by_the_month_carries_the_rest_where_it_is_cheaper() -> None:
+    whole = rate("hetzner", "RTX 4090", 1, "0.02", billing=Billing.MONTHLY)
+    found = planned([rate("runpod", "RTX 4090", 1, "0.40"), whole])
+    assert found.mixed is not None
+    assert found.rental is not None
+    assert found.rental.provider == "hetzner"
+    assert found.mixed.best.usd_per_month <= found.rental.usd_per_month  # type: ignore[operator]
+
+
+def test_a_mix_that_costs_less_than_every_single_way_is_the_verdict() -> None:
+    found = planned([rate("runpod", "RTX 4090", 1, "0.16")])
+    assert found.mixed is not None
+    assert found.mixed.is_mixed
+    count = found.mixed.best.own_count
+    assert found.verdict.startswith(f"Buy {count} x (1x RTX 4090) for ")
+    assert " from Runpod at the peaks: " in found.verdict
+    assert f"{found.mixed.best.usd_per_month:,.0f} USD a month for 3.0 billion output tokens" in found.verdict
