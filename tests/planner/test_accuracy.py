@@ -52,8 +52,8 @@ def test_ranges_hold_80_percent_of_what_was_left_out(left_out, rows, quantity):
 
 @pytest.mark.parametrize(
     ("quantity", "bound"),
-    # docs/accuracy.md: 10.6, 17.8, 23.9, 35.5, 26.8 %
-    [("decode", 0.11), ("aggregate", 0.18), ("tpot", 0.245), ("ttft", 0.365), ("prefill", 0.28)],
+    # docs/accuracy.md: 9.7, 17.6, 22.8, 35.6, 26.8 %
+    [("decode", 0.10), ("aggregate", 0.18), ("tpot", 0.235), ("ttft", 0.365), ("prefill", 0.28)],
 )
 def test_left_out_errors_are_no_worse_than_published(left_out, quantity, bound):
     errors = [
@@ -136,8 +136,10 @@ def test_groups_weigh_as_the_root_of_their_rows(rows):
     these = rows[Engine.VLLM]
     weights, names = calibrate.row_weights(these), np.array(calibrate.groups(these))
     totals = {name: np.sum(np.square(weights[names == name])) for name in set(names.tolist())}
-    sizes = {name: (names == name).sum() for name in totals}
-    assert len({round(total / np.sqrt(sizes[name]), 6) for name, total in totals.items()}) == 1
+    # 1 / 0.08^2 for a lone row; first tokens have twice the spread, a quarter in squares
+    for name, total in totals.items():
+        alone = 0.25 / 0.08**2 if name.endswith("ttft_ms") else 1.0 / 0.08**2
+        assert total == pytest.approx(alone * np.sqrt((names == name).sum()))
 
 
 def test_a_row_that_is_far_off_pulls_no_harder_than_in_proportion():
