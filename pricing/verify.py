@@ -72,6 +72,15 @@ def verify(
 _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "any-class", "named-twice"})
 
 
+# What does not count against a price that came back to what it was.
+_OF_RETURNS = frozenset(
+    {
+        *("pairing", "suspect-answer", "held-size", "unit", "leap", "swing", "currency", "one-factor"),
+        *("jump", "stale-source", "mass-move", "collected"),
+    }
+)
+
+
 def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[int, Offer]:
     """Judge the offers of a run, and once more where those that fail speak against the whole answer."""
     found = [(offer, *_judge(offer, case, rules)) for offer in group]
@@ -104,6 +113,8 @@ def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:
     if rule.confirmation is Confirmation.NOTHING:
         return False
     if case.is_accepted(offer) or (rule.yields_to_own_price and case.is_own_price(offer)):
+        return True
+    if rule.name in _OF_RETURNS and case.is_return(offer, is_far=rule.name == "stale-source"):
         return True
     if rule.confirmation is Confirmation.PERSON:
         return False

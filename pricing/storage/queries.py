@@ -200,8 +200,8 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
     """
     Yield what verification compares with: each series' latest verified price, and the one that waits.
 
-    Of one provider also earlier verified prices and those that waited. Its own only: what witnesses say of it
-    comes from `witness_prices`.
+    Of one provider also earlier verified prices, all bundled ones, and those that waited. Its own only: what
+    witnesses say of it comes from `witness_prices`.
     """
     where = Where().add("s.witness IS NULL AND p.origin <> 'history'").one_of("s.collector", provider)
     yield from _known(connection, where, is_deep=provider is not None)
@@ -222,6 +222,7 @@ def _known(connection: Connection, where: Where, *, is_deep: bool = False) -> It
     if is_deep:
         latest += (
             f" OR (place <= {EARLIER_KEPT} AND verdict = 'verified' AND origin = 'refresh')"
+            " OR (verdict = 'verified' AND origin = 'snapshot')"
             f" OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
         )
     for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):

@@ -16,11 +16,13 @@ from pricing.verification.limits import (
     JUMP_ASK,
     JUMP_LIST,
     LATELY,
+    LEAP,
     LONG_RUNS,
     LONG_SPAN,
     POSTED_LISTS,
     SEEN_SHARE_ASK,
     SIZES_SAME,
+    WEEK_SPAN,
     WITNESS_AGE,
     WITNESS_RUNS,
     WITNESS_SHARE,
@@ -36,8 +38,9 @@ class Confirmation(IntEnum):
     NOTHING = -1  # a person neither
     PERSON = 0  # only a person's word, which serves for all that follow too
     WITNESS = 1  # a catalogue of others agrees
-    LONG = 2  # or the price was seen in several earlier runs over days
-    ONCE = 3  # or in one earlier, independent run
+    WEEK = 2  # or the price was seen in several earlier runs over a week
+    LONG = 3  # or over days
+    ONCE = 4  # or in one earlier, independent run
 
 
 class Book(NamedTuple):
@@ -138,7 +141,7 @@ class Case:
             return None
         seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
         if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
-            return Confirmation.LONG
+            return Confirmation.WEEK if seen.span >= WEEK_SPAN else Confirmation.LONG
         return Confirmation.ONCE if seen.runs else None
 
     def is_doubted(self, offer: Offer) -> bool:
@@ -146,6 +149,32 @@ class Case:
         if self.doubt is None:
             return False
         return self.doubt.is_of_all or self.memory.nearest(offer) is not None
+
+    def is_return(self, offer: Offer, *, is_far: bool = False) -> bool:
+        """
+        Whether a price came back, on two days, to what the offer cost before the price in force.
+
+        That may have been read wrong. It was not where a person accepted it, a catalogue says the same, or it
+        stood for as long as the one before.
+
+        Args:
+            offer: The price.
+            is_far: Only where the price in force is so far off that the move was no true one.
+        """
+        known = self.memory.at_level(offer, 1)
+        ratio = self.own_ratio(offer)
+        if known is None or ratio is None or is_same(ratio, 1.0) or self.old_page is not None:
+            return False
+        if (is_far and 1 / LEAP < ratio < LEAP) or not self.memory.came_back(offer, known):
+            return False
+        accepted = self.memory.accepted(offer)
+        if accepted is not None and is_same(accepted, known.usd_per_hour):
+            return False
+        said = self.witnesses.get(told_key(offer), [])
+        if any(is_same(known.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in said):
+            return False
+        seen = self.memory.sightings(offer)
+        return seen.runs > 0 and (offer.seen_at - seen.span).date() < offer.seen_at.date()
 
     def witnesses_of(self, offer: Offer) -> int:
         """Return how many catalogues of others agree, and rather with this price than with the one before."""

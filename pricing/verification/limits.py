@@ -66,6 +66,8 @@ WITNESS_AGE = timedelta(days=90)
 # So often and so long a price must have been seen where one repetition proves nothing. Source: own choice;
 # see docs/verification.md, "Confirmation".
 LONG_RUNS, LONG_SPAN = 3, timedelta(days=3)
+# The same of what may be an old page. Source: own choice.
+WEEK_SPAN = timedelta(days=7)
 # Between two runs an ask has moved: half of the daily moves are smaller. Source: docs/verification.md,
 # "jump".
 SEEN_SHARE_ASK = 0.2

@@ -77,6 +77,8 @@ class Memory:
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
         self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
+        self._bundled: dict[Key, list[KnownPrice]] = defaultdict(list)
+        self._stood: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._accepted: dict[Key, KnownPrice] = {}
         self._middles: dict[Key, tuple[float, datetime, tuple[float, float], bool]] = {}
         self.provider = provider
@@ -98,10 +100,14 @@ class Memory:
     def _remember(self, price: KnownPrice) -> None:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
-        of_own = self._earlier[own]
-        of_own[price.usd_per_hour] = max(
-            price.last_seen_at, of_own.get(price.usd_per_hour, price.last_seen_at)
-        )
+        if price.origin == Origin.SNAPSHOT:
+            self._bundled[(*_device(price), price.gpu_count)].append(price)
+        else:
+            of_own = self._earlier[own]
+            of_own[price.usd_per_hour] = max(
+                price.last_seen_at, of_own.get(price.usd_per_hour, price.last_seen_at)
+            )
+            self._stood[own].append(price)
         is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
         if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
             self._accepted[own] = price
@@ -199,6 +205,26 @@ class Memory:
             if newest is not None and price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
         ]
         return max([*waited, *([] if seen_at is None else [seen_at])], default=None)
+
+    def came_back(self, offer: Offer, now: Recollection) -> bool:
+        """Whether a price is an earlier one that is bundled, or stood longer than the present one."""
+        bundled = self._bundled.get((*_device(offer), offer.gpu_count), [])
+        if any(
+            _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
+        ):
+            return True
+        before, since = (
+            sum(
+                (
+                    one.last_seen_at - one.first_seen_at
+                    for one in self._stood.get(_series(offer), [])
+                    if is_same(one.usd_per_hour, usd)
+                ),
+                timedelta(0),
+            )
+            for usd in (offer.usd_per_hour, now.usd_per_hour)
+        )
+        return before > since
 
     def _last_verified(self, offer: Offer) -> datetime | None:
         own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})

@@ -494,7 +494,7 @@ RULES: Sequence[Rule] = (
     Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
     Rule("one-factor", Verdict.QUARANTINED, one_factor, Confirmation.LONG),
     Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
-    Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.LONG),
+    Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.WEEK),
     Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),
     Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
     Rule("collected", Verdict.QUARANTINED, not_collected, Confirmation.LONG),

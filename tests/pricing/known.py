@@ -85,5 +85,6 @@ def known_as(one: Offer, *, days_ago: float = 1.0, **changes: Any) -> KnownPrice
 
 def known(price: str, *, days_ago: float = 1.0, **changes: Any) -> KnownPrice:
     """Return a known price of one H100 SXM from acme; `verdict` and `origin` concern the memory."""
-    of_memory = {name: changes.pop(name) for name in ("verdict", "origin", "witness_of") if name in changes}
+    names = ("verdict", "origin", "witness_of", "last_seen_at", "times_seen")
+    of_memory = {name: changes.pop(name) for name in names if name in changes}
     return known_as(offer(price, **changes), days_ago=days_ago, **of_memory)

@@ -677,7 +677,8 @@ def test_a_page_of_then_is_noticed_by_the_prices_that_went_back() -> None:
     assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 2 + [Verdict.VERIFIED] * 3
     assert found[0].reasons == ("back at an earlier 3.00 USD: an old page?",)
     assert judge(then, [*remembered, *again(then[:2], 1)])[0].verdict is Verdict.QUARANTINED
-    assert judge(then, [*remembered, *again(then[:2], 3)])[0].verdict is Verdict.VERIFIED
+    assert judge(then, [*remembered, *again(then[:2], 6)])[0].verdict is Verdict.QUARANTINED
+    assert judge(then, [*remembered, *again(then[:2], 7)])[0].verdict is Verdict.VERIFIED
 
 
 def test_one_price_may_go_back_to_what_it_was_days_ago_and_waits_for_days_where_that_was_long_ago() -> None:
@@ -690,7 +691,7 @@ def test_one_price_may_go_back_to_what_it_was_days_ago_and_waits_for_days_where_
     found = judge(then, seen(60))
     assert [one.verdict for one in found] == [Verdict.QUARANTINED, Verdict.VERIFIED]
     assert found[0].reasons == ("back at an earlier 3.00 USD: an old page?",)
-    for nights, expected in ((1, Verdict.QUARANTINED), (3, Verdict.VERIFIED)):
+    for nights, expected in ((6, Verdict.QUARANTINED), (7, Verdict.VERIFIED)):
         assert judge(then, [*seen(60), *again(then[:1], nights)])[0].verdict is expected
 
 

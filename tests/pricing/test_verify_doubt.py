@@ -182,3 +182,37 @@ def test_a_catalogue_confirms_a_move_only_if_it_moved_after_the_provider(
     row = offer("98.32", **shape)
     told = known_as(replace(row, witness="skypilot", instance_type="w"), days_ago=days_ago, times_seen=runs)
     assert verdicts(judge([row], [known("55.04", days_ago=3, **shape), told])) == expected
+
+
+# -- the way back -------------------------------------------------------------------------------------
+
+
+def _once_waited(row: Offer, hours: float) -> KnownPrice:
+    return known_as(row, days_ago=hours / 24, verdict=Verdict.QUARANTINED)
+
+
+@pytest.mark.parametrize("name", ["h100x1", "NVIDIA H100"])
+def test_the_true_price_comes_back_on_the_second_day_after_a_wrong_one_was_verified(name: str) -> None:
+    """A third of 3.00 was verified; the collection knows 3.00, under this name or another."""
+    row, wrong = offer("3.00"), known("1.00", days_ago=2)
+    remembered = [known("3.00", instance_type=name, **BUNDLED), wrong]
+    assert verdicts(judge([row], remembered)) == "q"
+    assert verdicts(judge([row], [*remembered, _once_waited(row, 2)])) == "q"  # of the same day
+    assert verdicts(judge([row], [*remembered, _once_waited(row, 24)])) == "v"
+    other = offer("2.20")
+    assert verdicts(judge([other], [*remembered, _once_waited(other, 24)])) == "q"  # no earlier price
+
+
+def test_a_wrong_price_does_not_come_back_so_nor_does_one_before_what_is_confirmed() -> None:
+    """The wrong one stood for four days and the true one for ninety."""
+    row = offer("1.40")
+    was_wrong = known("1.40", days_ago=96, last_seen_at=NOW - 92 * DAY)
+    is_true = known("3.00", days_ago=91, last_seen_at=NOW - DAY)
+    waits = _once_waited(row, 24)
+    assert verdicts(judge([row], [was_wrong, is_true, waits])) == "q"
+    long_before = replace(was_wrong, first_seen_at=NOW - 300 * DAY)
+    assert verdicts(judge([row], [long_before, is_true, waits])) == "v"
+    accepted = replace(is_true, reasons=("accepted by kim on 2026-11-20: the new price",))
+    assert verdicts(judge([row], [long_before, accepted, waits])) == "q"
+    told = known_as(offer("3.00", witness="gpuhunt", instance_type="w"))
+    assert verdicts(judge([row], [long_before, is_true, waits, told])) == "q"
