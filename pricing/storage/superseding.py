@@ -3,20 +3,27 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from planner.rates import Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import is_same_place
+from pricing.registry import shows_asks
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, SERIES, chunks
 
 # What is offered, the place and the name of the instance aside: collections may spell those otherwise.
 _THING = tuple(SERIES.c[name] for name in ("gpu", "gpu_count", "gpu_fraction", "tier", "gpu_only"))
 _WHERE = SERIES.c.instance_type, SERIES.c.region_key
-_WHEN = (PRICE.c.verdict, PRICE.c.first_seen_at, PRICE.c.last_seen_at)
+_WHEN = (PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at, PRICE.c.last_seen_at, PRICE.c.usd_per_hour)
+# A listed price so far from the bundled one takes its place once it has stood for so long, or a person
+# accepted it: no list moves so far, so either may be wrong, and both are shown. Source: docs/verification.md,
+# "leap".
+APART, STANDS_AFTER = Decimal("1.9"), timedelta(days=7)
 
 Thing = tuple[object, ...]
 
@@ -86,7 +93,9 @@ def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, 
     since = [
         max(bundled.first_seen_at, row.first_seen_at)
         for row in rows
-        if row.verdict == Verdict.VERIFIED and row.last_seen_at >= bundled.first_seen_at
+        if row.verdict == Verdict.VERIFIED
+        and row.last_seen_at >= bundled.first_seen_at
+        and not (is_ranked and _is_in_doubt(row, bundled))
     ]
     if since:
         return min(since), "refreshed"
@@ -94,9 +103,17 @@ def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, 
     return (whole_at, "vanished") if is_gone and whole_at is not None else None
 
 
+def _is_in_doubt(row: Any, bundled: Any) -> bool:
+    """Whether a listed price is too far from the bundled one to take its place yet."""
+    if row.tier == Tier.SPOT or shows_asks(row.provider) or "accepted by " in (row.reasons or ""):
+        return False
+    ratio = row.usd_per_hour / bundled.usd_per_hour
+    return not 1 / APART < ratio < APART and row.last_seen_at - row.first_seen_at < STANDS_AFTER
+
+
 def _open(connection: Connection, provider: str, origin: Origin) -> Sequence[Any]:
     query = (
-        select(PRICE.c.id, *_WHEN, *_THING, *_WHERE)
+        select(PRICE.c.id, SERIES.c.provider, *_WHEN, *_THING, *_WHERE)
         .join(SERIES, SERIES.c.id == PRICE.c.series_id)
         .where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
         .where(PRICE.c.origin == origin, PRICE.c.closed_at.is_(None))

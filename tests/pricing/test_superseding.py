@@ -21,20 +21,31 @@ def h100(store: Store, day: int = 0) -> list[tuple[str, str, str | None]]:
 
 
 def test_a_bundled_price_stays_in_force_while_the_new_one_waits_and_plans_say_so(store: Store) -> None:
-    held = waiting("8.40", provider="runpod", region=None, tier=Tier.SECURE, reasons=("doubled",))
+    held = waiting("6.40", provider="runpod", region=None, tier=Tier.SECURE, reasons=("doubled",))
     store.record(run(held, secure("6.79", gpu="B200"), provider="runpod"))
-    note = "a newer price, 8.40 USD/h seen on 2026-11-30, waits in quarantine: doubled"
+    note = "a newer price, 6.40 USD/h seen on 2026-11-30, waits in quarantine: doubled"
     assert h100(store) == [("3.99", "snapshot", note)]
     shown = store.current_offers(provider="runpod", gpu="H100 SXM", tier="secure")
     assert [(decimal_text(one.usd_per_hour), one.origin) for one in shown] == [("3.99", Origin.SNAPSHOT)]
-    again = secure("8.40", at=MORNING + DAY)
+    again = secure("6.40", at=MORNING + DAY)
     store.record(run(again, secure("6.79", gpu="B200", at=MORNING + DAY), provider="runpod"))
-    assert h100(store, 1) == [("8.40", "verified", None)]
+    assert h100(store, 1) == [("6.40", "verified", None)]
     # It counts from when it was first seen, and the bundled one ended then: never two at once.
     then = store.rates(NOW, as_of=MORNING, provider="runpod", gpus="H100 SXM")
     assert [one.usd_per_hour_text for one in then if (one.gpu_count, one.tier) == (1, Tier.SECURE)] == [
-        "8.40"
+        "6.40"
     ]
+
+
+def test_a_listed_price_at_twice_the_bundled_one_hides_it_only_once_it_has_stood_for_a_week(
+    store: Store,
+) -> None:
+    """Whichever of the two is wrong can be seen and put right."""
+    for day in range(8):
+        store.record(run(secure("8.40", at=MORNING + day * DAY), provider="runpod"))
+        shown = [(usd, status) for usd, status, _ in h100(store, day)]
+        both = [("3.99", "snapshot"), ("8.40", "verified")]
+        assert shown == (both if day < 7 else both[1:]), day
 
 
 def test_a_bundled_price_of_another_spelling_of_the_place_gives_way_too(store: Store) -> None:
