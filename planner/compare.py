@@ -33,7 +33,7 @@ from planner.supply.mixed import MixedFleet, mixed_fleet, mixed_text
 from planner.supply.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.supply.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.supply.owning import Terms, buy_options
-from planner.supply.renting import Market, read_market, rent_options
+from planner.supply.renting import Market, check_regions, read_market, rent_options
 from planner.supply.shop import Shop, read_shop
 from planner.uncertainty.spread import Spread, spread
 
@@ -251,6 +251,7 @@ def plan(
     work = replace(scenario.workload(model, quant), own_results=own_results)
     fleet = Fleet(workload=work, demand=demand, gpus=gpus, measurement=measured)
 
+    check_regions(scenario, rates)
     market = read_market(scenario, rates, gpus, gpu, assumptions)
     shop = read_shop(scenario, gpus, gpu, own, assumptions, quotes)
     to_recommend = candidates_to_buy(assumptions, scenario.as_of)

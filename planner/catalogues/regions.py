@@ -52,6 +52,13 @@ def canonical_code(text: str) -> str:
     return code if code in all_countries() else _codes_by_name().get(lookup_key(text), code)
 
 
+def is_region(text: str) -> bool:
+    """Whether this is a country, or something that countries are part of: the EU, a continent, the world."""
+    code = canonical_code(text)
+    countries = all_countries()
+    return code in countries or code in {WORLD, EU, *(country.continent for country in countries.values())}
+
+
 def broader_regions(code: str) -> tuple[str, ...]:
     """
     Return the regions that contain this one, the nearest first: country, EU, continent, world.

@@ -59,13 +59,13 @@ def api_options(
         fetched: Prices that go before the bundled ones where they are newer.
     """
     wanted = frozenset(slug(name) for name in scenario.provider)
-    if scenario.tier or scenario.region:  # an API has neither
-        return [], []
     options, without_price = [], []
     listed = merged(api_prices(model.id), (price for price in fetched if price.model_id == model.id))
     wanted_prices = [price for price in listed if not wanted or slug(price.provider) in wanted]
     gone = [price for price in wanted_prices if price.is_gone]
     known = [price for price in wanted_prices if price.is_known_by(scenario.as_of) and not price.is_gone]
+    if scenario.tier or scenario.region:
+        return [], _bound_to_neither(known, scenario)
     for price in cheapest_of_each(known):
         if price.usd_per_mtok_input is None or price.usd_per_mtok_output is None:
             without_price.append(price.provider)
@@ -86,6 +86,18 @@ def api_options(
         what, why = f"API of {names_text(sorted(later))}", f"no price of {scenario.as_of} or before is known"
         excluded.append(Excluded(what=what, why=why))
     return options, excluded
+
+
+def _bound_to_neither(known: Iterable[TokenPrice], scenario: Scenario) -> list[Excluded]:
+    """Say which APIs a filter of regions or tiers leaves out."""
+    titles = list(dict.fromkeys(price.provider for price in known))
+    if not titles:
+        return []
+    what, names = ("region", scenario.region) if scenario.region else ("tier", scenario.tier)
+    noun = "API of" if len(titles) == 1 else f"{len(titles)} APIs:"
+    asked = " or ".join(str(name) for name in names)
+    why = f"a price of tokens names no {what}, and only {asked} was asked for"
+    return [Excluded(what=f"{noun} {names_text(titles)}", why=why)]
 
 
 def cheapest_of_each(prices: Iterable[TokenPrice]) -> list[TokenPrice]:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.errors import InvalidScenario
 from planner.numbers import parse_number
@@ -31,6 +32,7 @@ class LoadProfile:
     weights: tuple[float, ...]
 
     @staticmethod
+    @lru_cache(maxsize=256)  # a plan asks for its day some thousand times
     def parse(text: str, field: str = "load_profile") -> "LoadProfile":
         """
         Read `8-18=1,18-23=0.3` (the load of spans of hours, 1 where none is given), or 24 numbers.

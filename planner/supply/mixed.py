@@ -100,23 +100,27 @@ def mixed_fleet(
     ]
     counted = counted_purchases((machine.one for machine in machines), purchases, terms.scenario)
     kept = [machine for machine in machines if any(machine.one is option for option in counted)]
+    wholes = [_all_owned(machine, loads, terms) for machine in kept]
     rentals = [hourly] if terms.rental is None or terms.rental is hourly else [hourly, terms.rental]
     found = [
         _best_number(machine, rental, loads, terms)
         for rental in rentals
-        for machine in _worth_trying(kept, rental, loads, terms)
+        for machine in _worth_trying(kept, wholes, rental, loads, terms)
     ]
     return min(found, key=lambda fleet: fleet.best.usd_per_month, default=None)
 
 
 def _worth_trying(
-    machines: Sequence["_Machine"], rental: Option, loads: Sequence[float], terms: Terms
+    machines: Sequence["_Machine"],
+    wholes: Sequence[Option],
+    rental: Option,
+    loads: Sequence[float],
+    terms: Terms,
 ) -> list["_Machine"]:
     """Return what is there, what may give the cheapest mix, and what carries everything for least."""
     owned = [machine for machine in machines if machine.candidate.is_own]
-    bought = [
-        (machine, _all_owned(machine, loads, terms)) for machine in machines if not machine.candidate.is_own
-    ]
+    pairs = zip(machines, wholes, strict=True)
+    bought = [(machine, whole) for machine, whole in pairs if not machine.candidate.is_own]
     likely = sorted(bought, key=lambda pair: _estimated_usd(pair[0], pair[1], rental, loads, terms))[
         :PURCHASES_TRIED
     ]

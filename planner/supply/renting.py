@@ -6,7 +6,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 
 from planner.assumptions import Assumptions
+from planner.catalogue import close_matches
+from planner.catalogues.regions import is_region
 from planner.cost import token_prices
+from planner.errors import UnknownName
 from planner.rates import RESERVED_TIERS, Billing, PriceStatus, Rate, Tier
 from planner.scenario import Scenario
 from planner.supply.load import Shift
@@ -200,6 +203,23 @@ def is_in_region(region: str | None, wanted: Sequence[str]) -> bool:
         return False
     place = region.lower()
     return any(place == name or place.startswith((f"{name}-", f"{name}_", f"{name} ")) for name in wanted)
+
+
+def check_regions(scenario: Scenario, rates: Iterable[Rate]) -> None:
+    """
+    Refuse a region in which no price lies and that is no country, EU, continent or the world.
+
+    Raises:
+        UnknownName: with close matches. Where no price names any region, nothing can be refused.
+    """
+    if not scenario.region:
+        return
+    offered = sorted({rate.region.lower() for rate in rates if rate.region is not None})
+    for name in scenario.region if offered else ():
+        is_offered = any(is_in_region(region, (name,)) for region in offered)
+        if not is_offered and not is_region(name):
+            longer = [region for region in offered if len(region) > 2 or len(name) <= 3]  # not every country
+            raise UnknownName("region", name, close_matches(name, longer))
 
 
 def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.errors import UnknownName
 from planner.rates import Billing, PriceStatus, Tier
 from planner.supply.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
 from tests.planner.plans import CODER, SMALL, plan_of, rate
@@ -199,3 +200,32 @@ def test_more_gpus_than_any_cluster_has_are_no_option_and_a_large_order_is_calle
     assert 64 < gpus <= 200_000
     assert any(f"takes {gpus:,} GPUs at the list price of one machine" in note for note in large.notes)
     assert not any("GPUs at the list price" in note for note in plan_of(rates, CODER).notes)
+
+
+def test_a_region_that_nobody_knows_is_refused_with_what_it_may_mean() -> None:
+    rates = [rate("vastai", region="us-east-1"), rate("runpod", region="eu-west")]
+    with pytest.raises(UnknownName, match=r"unknown region 'us-est-1'; close matches: us-east-1"):
+        plan_of(rates, CODER, region=["us-est-1"])
+    with pytest.raises(UnknownName, match="unknown region 'mars'"):
+        plan_of(rates, CODER, region=["us", "Mars"])
+    for known in ("us", "DE", "Germany", "eu", "EUROPE"):  # with or without an offer there
+        plan_of(rates, CODER, region=[known])
+    plan_of([rate(region=None)], CODER, region=["mars"])  # no price names any region: nothing is known
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"region": ["us"]}, "a price of tokens names no region, and only us was asked for"),
+        ({"tier": ["spot"]}, "a price of tokens names no tier, and only spot was asked for"),
+    ],
+)
+def test_apis_that_a_region_or_a_tier_leaves_out_are_listed(options: dict[str, object], why: str) -> None:
+    asked = {"model": "qwen3-32b", "quant": "FP8", "gpu": "B200", "gpus": 2}
+    open_to_all = plan_of([rate(region="us-west", tier=Tier.SPOT)], **asked)
+    found = plan_of([rate(region="us-west", tier=Tier.SPOT)], **asked, **options)
+    assert open_to_all.api is not None
+    assert found.api is None
+    (entry,) = (entry for entry in found.excluded if "API" in entry.what)
+    assert entry.why == why
+    assert (open_to_all.api.provider_title or "") in entry.what or " more" in entry.what
