@@ -244,6 +244,11 @@ class Scenario:
             )
 
     @property
+    def limits_latency(self) -> bool:
+        """Whether the time to the first or to a further token is limited."""
+        return self.max_ttft_ms is not None or self.max_tpot_ms is not None
+
+    @property
     def profile(self) -> LoadProfile | None:
         """The shape of a day's load, where one is given."""
         return None if self.load_profile is None else LoadProfile.parse(self.load_profile)

@@ -40,6 +40,7 @@ def remarks(
     return [
         *scenario.warnings,
         *_use(scenario, options),
+        *_latency(scenario, options),
         *_scale(options, rental),
         *_threshold(scenario, rental, purchase, money),
         *_unlike(rental, purchase),
@@ -73,6 +74,15 @@ def _use(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
         yield (
             f"APIs are priced for {tokens_text(api.tokens_per_month or 0.0)} output tokens a month, all that "
             "the machine of the verdict could write in those hours; with less use they cost less."
+        )
+
+
+def _latency(scenario: Scenario, options: Sequence[Option]) -> Iterable[str]:
+    """Say that limits of latency are not held against APIs."""
+    if scenario.limits_latency and any(option.kind is Kind.API for option in options):
+        yield (
+            "The limits of latency are kept by every machine listed; of APIs none is known and none was "
+            "checked: measure the one you would call, from where you would call it."
         )
 
 

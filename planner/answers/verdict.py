@@ -16,6 +16,9 @@ from planner.supply.paths import mean_usd_per_month
 # Words in the reason that stands in brackets where nothing serves, the first of them that is found.
 _DECISIVE = ((" cluster ",), (" memory", " ms"))
 
+# Price lists of APIs state no latency, so nothing is held against a limit of it.
+API_LATENCY = "its latency is not known and was not checked against the limit"
+
 _TIERS = {
     "on_demand": "on demand",
     "reserved_1y": "reserved for a year",
@@ -268,7 +271,13 @@ def _copies(count: int, option: Option) -> str:
 
 
 def _call(option: Option, found: Ways) -> str:
-    """Say that an API is the answer."""
+    """Say that an API is the answer; where latency is limited, that nobody knows whether it keeps the limit."""
+    lead = _call_cost(option, found)
+    return f"{lead}; {API_LATENCY}" if found.scenario.limits_latency else lead
+
+
+def _call_cost(option: Option, found: Ways) -> str:
+    """Say what an API costs, and whether buying pays against it."""
     lead = f"Call the API of {_provider(option)}: {_month(option, found)}"
     machine = found.machine
     if found.scenario.has_demand or machine is None:
@@ -344,6 +353,14 @@ def _own_line(option: Option, found: Ways) -> str:
 
 
 def _api_line(option: Option, found: Ways) -> str:
+    """Give the line of an API, with what is not known of it."""
+    line = _api_figures(option, found)
+    if not found.scenario.limits_latency:
+        return line
+    return f"{line} {API_LATENCY[0].upper()}{API_LATENCY[1:]}."
+
+
+def _api_figures(option: Option, found: Ways) -> str:
     """Give the API's prices, what they come to, and from how many tokens on a machine would cost less."""
     money, prices = found.money, option.token_prices
     if prices is None:

@@ -272,9 +272,14 @@ def limit_text(refusal: Refusal, refused: Sequence[Refused]) -> str:
         )
     what = "the first token takes" if refusal is Refusal.TTFT else "a further token takes"
     low, high = min(each.value_ms for each in refused), max(each.value_ms for each in refused)
-    took = f"{low:,.0f} ms" if high - low < 0.5 else f"{low:,.0f} to {high:,.0f} ms"
+    took = f"{_ms_text(low)} ms" if high - low < 0.5 else f"{_ms_text(low)} to {_ms_text(high)} ms"
     batches = {each.sizing.workload.batch for each in refused}
-    return f"{what} {took} at batch {min(batches)}, above the limit of {refused[0].limit_ms:,.0f} ms"
+    return f"{what} {took} at batch {min(batches)}, above the limit of {_ms_text(refused[0].limit_ms)} ms"
+
+
+def _ms_text(milliseconds: float) -> str:
+    """Write a time without places, a short one with two digits that count: a limit of 0.1 is no 0."""
+    return f"{milliseconds:,.0f}" if milliseconds >= 10.0 else f"{milliseconds:.2g}"
 
 
 def memory_text(sizing: Sizing) -> str:

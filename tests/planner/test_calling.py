@@ -97,3 +97,27 @@ def test_what_a_machine_need_not_compute_again_an_api_reads_from_its_cache() -> 
     assert month(cached_input=0.5) == pytest.approx(4 * 0.25 + 4 * 0.13 + 0.95)
     assert month(cached_input=0.5, set=["cached_input_fraction=0"]) == pytest.approx(8 * 0.25 + 0.95)
     assert month(set=["cached_input_fraction=0.25"]) == pytest.approx(6 * 0.25 + 2 * 0.13 + 0.95)
+
+
+LATENCY = "its latency is not known and was not checked against the limit"
+
+
+def test_an_api_leads_under_a_limit_of_latency_only_with_the_remark_that_its_own_is_not_known() -> None:
+    asked = {"model": "qwen3-32b", "quant": "FP8", "tokens_per_month": 1e8, "gpu": "B200", "gpus": 1}
+    limited = plan_of([rate(gpu_count=1)], **asked, max_ttft_ms=2000)
+    open_to_all = plan_of([rate(gpu_count=1)], **asked)
+    assert limited.verdict.startswith("Call the API of ")
+    assert limited.verdict.endswith(f"; {LATENCY}.")
+    (line,) = (line for line in limited.proof if line.startswith("API: "))
+    assert line.endswith(f" Its{LATENCY.removeprefix('its')}.")
+    assert any("of APIs none is known" in note for note in limited.notes)
+    assert limited.api is not None
+    assert limited.api.to_document()["ttft_ms"] is None
+    said = (open_to_all.verdict, *open_to_all.proof, *open_to_all.notes)
+    assert not any("atency" in text for text in said)
+
+
+def test_a_limit_below_a_millisecond_is_not_written_as_none() -> None:
+    found = plan_of([rate(gpu_count=1)], "qwen3-32b", quant="FP8", gpu="B200", gpus=1, max_tpot_ms=0.1)
+    why = next(entry.why for entry in found.excluded if "a further token takes" in entry.why)
+    assert why.endswith("above the limit of 0.1 ms")
