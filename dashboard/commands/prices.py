@@ -83,13 +83,16 @@ def _filters() -> Parser:
 def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
     """List the market."""
     from dashboard.commands.storage import open_store
+    from pricing.storage.queries import moment_of
 
     now = context.clock()
+    as_of = _day(arguments.as_of, "--as-of", now)
     with open_store(context) as store:
-        offers = store.current_offers(**_chosen(arguments), as_of=_day(arguments.as_of, "--as-of", now))
+        offers = store.current_offers(**_chosen(arguments), as_of=as_of)
         if arguments.all:
             held = store.rejected(provider=_provider_names(arguments.provider))
             offers += [offer for offer in held if _is_chosen(offer, arguments)]
+    then = moment_of(as_of) or now  # a price of a past day is as old as it was then
     offers = sorted(offers, key=_place)
     offers = offers[: _limit(arguments)]
     headers = (
@@ -119,7 +122,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
                 str(offer.tier),
                 tables.money(offer.usd_per_gpu_hour, 3),
                 tables.money(offer.usd_per_hour),
-                _status(offer, now) or str(offer.verdict),
+                _status(offer, then) or str(offer.verdict),
                 f"{offer.seen_at:%Y-%m-%d}",
                 tables.source(offer.source_url),
             )
@@ -127,7 +130,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
         ]
 
     return Output(
-        document=_offers_document([offer.to_document(now) for offer in offers]),
+        document=_offers_document([offer.to_document(then) for offer in offers]),
         text=lambda: _listing(headers, offers, rows, (0, 3, 4, 5, 6, 9, 10, 11), arguments.limit is None),
         warnings=_nothing_known(offers),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from pricing.errors import StoreError
+from pricing.settings import default_database_url
 from pricing.storage.engines import (
     TIMEOUT_S,
     Target,
@@ -261,13 +262,25 @@ def _make_folder(target: Target) -> None:
         raise StoreError(
             f"database {target.label}: does not exist, and mode=ro makes none; leave that out of its URL"
         )
+    folder = target.path.absolute().parent
     with file_errors(target):
-        target.path.parent.mkdir(parents=True, exist_ok=True)
+        if (
+            not folder.exists() and folder != _default_folder()
+        ):  # a slip in an address leaves no folders behind
+            raise StoreError(f"database {target.label}: its folder does not exist; create {folder} first")
+        folder.mkdir(parents=True, exist_ok=True)
     if target.is_read_only:
         raise StoreError(
             f"database {target.label}: is read-only; make the file and its folder writable, or set "
             "BREAKEVEN_DATABASE_URL to another"
         )
+
+
+def _default_folder() -> Path:
+    """Return the folder of the user's data, the only one that is made unasked."""
+    path = find_target(default_database_url()).path
+    assert path is not None
+    return path.absolute().parent
 
 
 def _state(connection: Connection) -> _State:

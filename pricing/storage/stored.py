@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import repeat
 from operator import call
@@ -46,6 +46,10 @@ class StoredOffer(Offer):
         _run(map(call, _SET_SERIES, repeat(offer), of_series))
         _run(map(call, _SET_PRICE, repeat(offer), of_price))
         return offer
+
+    def as_seen_by(self, moment: datetime) -> "StoredOffer":
+        """Return the offer as it was known at a moment: not seen after it."""
+        return self if self.seen_at <= moment else replace(self, seen_at=moment)
 
     def status(self, now: datetime) -> PriceStatus | None:
         """Return how far the price can be trusted; None where it is in quarantine or rejected."""

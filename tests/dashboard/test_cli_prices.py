@@ -123,6 +123,7 @@ def test_nothing_known_names_the_command_that_helps(cli, empty_database):
 
 def test_the_database_from_nothing_to_a_backup(cli, tmp_path, monkeypatch):
     file = tmp_path / "new" / "breakeven.db"
+    file.parent.mkdir()
     monkeypatch.setenv("BREAKEVEN_DATABASE_URL", f"sqlite:///{file}")
     assert cli("db", "path").out == f"{file}\n"
     missing = cli("db", "check")
@@ -148,3 +149,13 @@ def test_a_damaged_database_is_told_by_check(cli, database):
     assert ran.code == 3
     assert ran.document["foreign_key_errors"] > 0
     assert ran.err.count("\n") == 1
+
+
+def test_the_market_of_a_past_day_is_listed_as_it_was_known_then(cli, database):
+    for day in ("2026-11-10", "2026-11-24"):
+        assert cli("prices", "replay", "runpod", RUNPOD, "--seen-at", f"{day}T03:00:00Z").code == 0
+    listed = cli("prices", "list", "--provider", "runpod", "--as-of", "2026-11-12", "--json").document
+    own = [offer for offer in listed["offers"] if offer["origin"] == "refresh"]
+    assert own
+    assert {offer["seen_at"][:10] for offer in own} == {"2026-11-12"}
+    assert {offer["status"] for offer in own} == {"verified"}

@@ -17,6 +17,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, text
 
 from pricing.errors import StoreError
+from pricing.settings import default_database_url
 from pricing.storage import database, engines
 from pricing.storage.engines import find_target, reading_engine, transaction, writing_engine
 from pricing.store import Store
@@ -324,12 +325,9 @@ def test_a_folder_closed_to_writing_gets_no_database(
 
 def test_a_path_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "breakeven.db", Path("/proc/none/breakeven.db")):
-        with pytest.raises(StoreError) as caught:
-            database.ensure(f"sqlite:///{path}")
-        assert "cannot be opened or created; check its folder or set BREAKEVEN_DATABASE_URL" in message(
-            caught
-        )
+    with pytest.raises(StoreError) as caught:
+        database.ensure(f"sqlite:///{tmp_path / 'file' / 'breakeven.db'}")
+    assert "cannot be opened or created; check its folder or set BREAKEVEN_DATABASE_URL" in message(caught)
 
 
 def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
@@ -404,6 +402,7 @@ def test_a_user_who_may_not_create_tables_is_told_so(postgresql_server: Any) -> 
 
 def test_a_path_with_odd_characters(tmp_path: Path) -> None:
     file = tmp_path / "50 % & more #1" / "bréak even.db"
+    file.parent.mkdir()
     database.ensure(f"sqlite:///{file}")
     assert file.is_file()
     assert database.check(f"sqlite:///{file}").is_ok
@@ -485,3 +484,20 @@ def test_a_database_removed_while_in_use_says_what_to_do(tmp_path: Path) -> None
             one.unlink()
         with pytest.raises(StoreError, match=r"its tables are gone.*breakeven db upgrade"):
             store.revision()
+
+
+def test_a_folder_that_is_not_there_is_named_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slip in an address must not leave folders behind, and a second, empty market."""
+    folder = tmp_path / "nope" / "x"
+    for use in (database.ensure, database.upgrade):
+        with pytest.raises(StoreError) as caught:
+            use(f"sqlite:///{folder / 'y.db'}")
+        assert str(caught.value) == (
+            f"database {folder / 'y.db'}: its folder does not exist; create {folder} first"
+        )
+    assert not (tmp_path / "nope").exists()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    database.ensure(default_database_url())
+    assert (tmp_path / "data" / "breakeven" / "breakeven.db").exists()

@@ -1,7 +1,7 @@
 """How prices live in the store: kept, extended, closed, superseded, and what counts on a day."""
 
 import threading
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 import pytest
@@ -650,3 +650,15 @@ def test_what_a_new_edition_of_a_catalogue_lacks_is_gone(store: Store) -> None:
     assert (report.extended, report.closed, report.notes) == (3, 1, ())
     gone = [one for one in store.history(provider="aws") if one.closed_why == "vanished"]
     assert [one.instance_type for one in gone if one.witness] == ["d"]
+
+
+def test_a_price_of_a_past_day_was_not_seen_after_it(store: Store) -> None:
+    for day in (0, 2, 9):
+        store.record(run(offer("2.69", at=MORNING + day * DAY)))
+    then = MORNING + 2 * DAY
+    (listed,) = store.current_offers(provider=ACME, as_of=then.date())
+    (planned,) = store.rates(MORNING + 20 * DAY, as_of=then.date(), provider=ACME)
+    end = datetime.combine(then.date(), time.max, tzinfo=UTC)
+    assert listed.seen_at == planned.seen_at == end
+    assert listed.status(end) == planned.status == PriceStatus.VERIFIED
+    assert [one.seen_at for one in store.current_offers(provider=ACME)] == [MORNING + 9 * DAY]
