@@ -1,5 +1,7 @@
 """Whether what a list says of token prices can be believed: against what is known, and over time."""
 
+import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +24,9 @@ APART = Decimal(3)
 CONFIRMED_AFTER = timedelta(days=7)
 # Where so many of the prices have jumped at once the unit has changed, and nothing is believed. Own choice.
 TOO_MANY, AT_LEAST = 0.25, 8
+# Where more than half of the known prices, and so many, have moved by one factor (within so much), or in one
+# direction by more than so much, all that is new or changed waits: prices move one by one. Own choice.
+MOST, MASS_AT_LEAST, ONE_FACTOR, FAR = 0.5, 5, 0.005, 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +85,7 @@ def judge(
     days = {key: f"bundled, {held.day}" for key, held in _bundled(bundled).items()}
     days |= {key: held.day for key, held in verified.items()}
     others = _levels(bundled)
+    mass = _moved_at_once([price for price in prices if price.key in model_ids], known)
     judged, compared, jumped = [], 0, 0
     for price in prices:
         model_id = model_ids.get(price.key)
@@ -98,6 +104,9 @@ def judge(
                 reason = _far(one.usd, others.get(model_id))
         jumped += reference is not None and reason is not None
         if reason is None or (verdict is Verdict.QUARANTINED and _has_stood(one, waiting, now)):
+            is_same = reference is not None and reference == one.usd
+            if mass is not None and not is_same and not _was_seen_on_three_days(one, waiting, now):
+                one = Judged(price=price, verdict=Verdict.QUARANTINED, reason=mass, model_id=model_id)
             judged.append(one)
         else:
             judged.append(Judged(price=price, verdict=verdict, reason=reason, model_id=model_id))
@@ -160,6 +169,40 @@ def _far(usd: Sequence[Decimal | None], level: tuple[Decimal, Decimal] | None) -
     if low / APART <= output <= high * APART:
         return None
     return f"output at {output:f} USD a million tokens, {low.normalize():f} to {high.normalize():f} elsewhere"
+
+
+def _moved_at_once(
+    prices: Sequence[ListedPrice], known: Mapping[tuple[str, str], Sequence[Decimal | None]]
+) -> str | None:
+    """Return that most known prices moved together; None where they did not."""
+    factors = [_furthest(price, known[price.key]) for price in prices if price.key in known]
+    moved = [factor for factor in factors if abs(factor - 1) > ONE_FACTOR]
+    if not moved:
+        return None
+    middle = statistics.median(moved)
+    alike = sum(abs(factor / middle - 1) <= ONE_FACTOR for factor in moved)
+    most = max(alike, sum(factor > FAR for factor in moved), sum(factor < 1 / FAR for factor in moved))
+    if most < MASS_AT_LEAST or most <= MOST * len(factors):
+        return None
+    return (
+        f"{most} of {len(factors)} known prices moved at once, {middle:.2f} times in the middle: waits until "
+        "seen on three days"
+    )
+
+
+def _furthest(price: ListedPrice, known: Sequence[Decimal | None]) -> float:
+    """Return by which factor the input or the output moved, whichever did further."""
+    now = (price.usd_per_mtok_input, price.usd_per_mtok_output)
+    factors = [float(new / old) for new, old in zip(now, known, strict=False) if old]
+    return max(factors, key=lambda factor: abs(math.log(factor)) if factor > 0 else math.inf, default=1.0)
+
+
+def _was_seen_on_three_days(one: Judged, waiting: Mapping[tuple[str, str], HeldPrice], now: datetime) -> bool:
+    """Whether what waits stood unchanged on two earlier days."""
+    held = waiting.get(one.price.key)
+    if held is None or held.usd != one.usd or held.first_seen_at is None:
+        return False
+    return held.first_seen_at.date().isoformat() < held.day < now.date().isoformat()
 
 
 def _has_stood(one: Judged, waiting: Mapping[tuple[str, str], HeldPrice], now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -424,3 +425,49 @@ def test_a_list_that_does_not_answer_fails_a_run_of_it_alone(server: LoopbackSer
     assert report.exit_code == 3
     assert report.token_prices is not None
     assert report.token_prices.line.startswith("no new prices of API tokens (")
+
+
+# -- a list that moves as a whole ---------------------------------------------------------------------
+
+
+def _scaled(factor: str, count: int) -> list[ListedPrice]:
+    """The recorded list, the first of its prices multiplied."""
+    prices = read_prices(page(listed()))[0]
+    by = Decimal(factor)
+    moved = [
+        replace(
+            price,
+            usd_per_mtok_input=price.usd_per_mtok_input * by,
+            usd_per_mtok_output=price.usd_per_mtok_output * by,
+            usd_per_mtok_cached_input=None,
+        )
+        for price in prices[:count]
+    ]
+    return [*moved, *(replace(price, usd_per_mtok_cached_input=None) for price in prices[count:])]
+
+
+def _days(prices: list[ListedPrice], *days: float) -> list[tuple[int, int]]:
+    """How many prices are in force and wait after each run, after one that knew them as recorded."""
+    with Store.in_memory(snapshot=False) as store:
+        store.keep_token_prices(Brought(prices=tuple(_scaled("1", 0))), NOW)
+        found = []
+        for day in days:
+            report = store.keep_token_prices(Brought(prices=tuple(prices)), NOW + day * DAY)
+            found.append((report.verified, report.quarantined))
+        return found
+
+
+@pytest.mark.parametrize("factor", ["1.9", "0.6", "1.1172"])
+def test_a_list_that_moves_as_a_whole_waits_until_it_was_seen_on_three_days(factor: str) -> None:
+    moved = _scaled(factor, 16)
+    first, *_, last = _days(moved, 1, 1.2, 1.4, 2, 3)
+    total = sum(first)
+    assert total > 8
+    assert first == (0, total)
+    assert _days(moved, 1, 1.2, 1.4, 2)[-1] == (0, total)  # two days, four runs
+    assert last[0] >= total - 1  # one is new at its provider, and far from all others
+
+
+def test_a_few_prices_that_move_together_are_taken_at_once() -> None:
+    ((verified, waiting),) = _days(_scaled("1.9", 4), 1)
+    assert (waiting, verified > 8) == (0, True)
