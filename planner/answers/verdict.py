@@ -271,7 +271,7 @@ def _copies(count: int, option: Option) -> str:
 
 
 def _call(option: Option, found: Ways) -> str:
-    """Say that an API is the answer; where latency is limited, that nobody knows whether it keeps to it."""
+    """Say that an API is the answer, and where latency is limited that its own is not known."""
     lead = _call_cost(option, found)
     return f"{lead}; {API_LATENCY}" if found.scenario.limits_latency else lead
 

@@ -72,6 +72,7 @@ class BuyBasis:
     days_per_month: float
     own_usd_per_hour: float  # energy of a further hour of service
     own_fixed_usd_per_month: float  # due even when idle
+    gpus_per_server: int | None = None  # modules that share a computer; None: every machine is one
     against: "Option | None" = None  # the rental that it is compared with
     against_hourly: "Option | None" = None  # the same among those billed by use
     months_with_resale: float | None = None

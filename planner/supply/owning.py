@@ -118,6 +118,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         days_per_month=scenario.days_per_month,
         own_usd_per_hour=hour,
         own_fixed_usd_per_month=fixed,
+        gpus_per_server=MODULES_PER_SERVER if candidate.housing is Housing.MODULE else None,
         against=against,
         against_hourly=hourly,
         months_with_resale=months_sold(cost, machine_usd * replicas, costs, assumptions),

@@ -70,6 +70,13 @@ def steps_of(point: OperatingPoint, scenario: Scenario) -> tuple[Shift, ...]:
     return point.shifts or (all_day,)
 
 
+def rent_of_copy(
+    rate: Rate, hours_per_day: float, scenario: Scenario, lost_work_fraction: float = 0.0
+) -> float:
+    """Rent of one machine for a month in which it runs so many hours of each day. [USD/month]"""
+    return rent_usd_per_month(rate, scenario.month_of(hours_per_day), lost_work_fraction)
+
+
 def rent_of(rate: Rate, steps: Sequence[Shift], scenario: Scenario, lost_work_fraction: float) -> Rent:
     """
     Rent of all replicas for a month; those paid by use are started and stopped with the load of the day.

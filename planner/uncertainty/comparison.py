@@ -11,8 +11,9 @@ from planner.breakeven import MAX_MONTHS
 from planner.scenario import Scenario
 from planner.supply.operate import Demand
 from planner.supply.options import Option
-from planner.uncertainty.drawn_owning import Owning, as_draws, copies_over_plan, is_single, needed_copies
+from planner.uncertainty.drawn_owning import Owning, as_draws, is_single, needed_copies
 from planner.uncertainty.drawn_prices import Price, ShockedPrice, mean_rent_factor
+from planner.uncertainty.drawn_renting import rent_at_speed
 from planner.uncertainty.uncertain import OWN_SPEED, RENT_SPEED, Draws, is_same_machine
 
 
@@ -38,7 +39,8 @@ class Comparison:
     ) -> None:
         self._owning = Owning(purchase, scenario, assumptions)
         self._purchase, self._rental, self._assumptions = purchase, rental, assumptions
-        self._peak = Demand.of(scenario).peak_tokens_per_s
+        self._scenario, self._demand = scenario, Demand.of(scenario)
+        self._peak = self._demand.peak_tokens_per_s
         self._compounds = assumptions.is_set("rent_change_per_year")
         self._shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
 
@@ -51,9 +53,9 @@ class Comparison:
         same = is_same_machine(self._purchase, self._rental)
         rent_speed = drawn.get(OWN_SPEED if same else RENT_SPEED)
         needed = self._needed_copies(rent_speed)
-        rent_copies = copies_over_plan(self._rental, rent_speed, self._peak)
         owned = self._owning.outcome(drawn, size)
-        rent, rent_change = (self._rental.usd_per_month or 0.0) * rent_copies, get("rent_change_per_year")
+        rent = rent_at_speed(self._rental, rent_speed, self._scenario, self._demand)
+        rent_change = get("rent_change_per_year")
         rented = self._rented(as_draws(rent, size), rent_change, owned.months)
         return Outcome(
             saving=rented / owned.months - owned.usd_per_month,

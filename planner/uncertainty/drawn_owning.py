@@ -55,9 +55,13 @@ class Owning:
         def get(name: str) -> Draws:
             return drawn[name] if name in drawn else np.full(size, self._assumptions[name])
 
-        copies = copies_over_plan(self._purchase, drawn.get(OWN_SPEED), self._peak)
+        speed = drawn.get(OWN_SPEED)
+        copies = copies_over_plan(self._purchase, speed, self._peak)
         term = get("term_years")
-        cost, months = own_cost(self._ownership(drawn, copies, term)), term * MONTHS_PER_YEAR
+        cost, months = (
+            own_cost(self._ownership(drawn, copies, 1.0 if speed is None else speed, term)),
+            term * MONTHS_PER_YEAR,
+        )
         energy = as_draws(cost.energy_usd, size) / MONTHS_PER_YEAR
         other = as_draws(cost.running_usd, size) / MONTHS_PER_YEAR - energy
         lost = as_draws(cost.capex_usd - cost.resale_usd, size)
@@ -70,7 +74,9 @@ class Owning:
             energy_usd=energy,
         )
 
-    def _ownership(self, drawn: Mapping[str, Draws], copies: Draws | float, term_years: Draws) -> Ownership:
+    def _ownership(
+        self, drawn: Mapping[str, Draws], copies: Draws | float, speed: Draws | float, term_years: Draws
+    ) -> Ownership:
         """Return how the machines are housed and run, with arrays in place of numbers."""
         basis, base = self._basis, self._basis.ownership
         price: Draws | float = drawn.get(PRICE, 1.0)
@@ -86,11 +92,12 @@ class Owning:
         kwh = energy_kwh_per_month(
             basis.load_kw * power * self._ratio(drawn, "load_fraction"),
             basis.hours_per_month,
-            self._purchase.point.utilisation if self._purchase.point else 1.0,
+            self._utilisation(copies, speed),
             drawn.get("idle_power_fraction", self._assumptions["idle_power_fraction"]),
             self._assumptions["on_outside_hours_fraction"],
         )
-        floor = self._assumptions["staff_fte_minimum"]
+        floor, of_server = self._assumptions["staff_fte_minimum"], "staff_fte_per_server"
+        of_server_fte = self._assumptions[of_server] * self._ratio(drawn, of_server)
         return replace(
             base,
             machine_usd=(devices * price + host) * copies,
@@ -99,9 +106,26 @@ class Owning:
             energy_kwh_per_year=kwh * copies * MONTHS_PER_YEAR,
             usd_per_kwh=drawn.get("electricity_usd_per_kwh", base.usd_per_kwh),
             rated_kw=base.rated_kw * power * copies,
-            staff_fte=np.maximum(base.staff_fte * self._ratio(drawn, "staff_fte_per_server") * copies, floor),
+            staff_fte=np.maximum(of_server_fte * self._servers(copies), floor),
+            licence_usd_per_year=base.licence_usd_per_year * copies,
             **{name: drawn[name] for name in _DIRECT if name in drawn},  # type: ignore[arg-type]
         )
+
+    def _servers(self, copies: Draws | float) -> Draws | float:
+        """Return the computers to look after: modules share boards, any other machine is one."""
+        shared, all_copies = self._basis.gpus_per_server, np.round(self._purchase.replicas * copies)
+        servers: Draws | float = all_copies
+        if shared is not None:
+            servers = np.ceil(all_copies * (self._purchase.gpu_count or 1) / shared)
+        return servers
+
+    def _utilisation(self, copies: Draws | float, speed: Draws | float) -> Draws | float:
+        """Return the share of its hours in which a machine works: the same work at another speed."""
+        point = self._purchase.point
+        if point is None or self._peak is None:
+            return 1.0 if point is None else point.utilisation
+        worked: Draws | float = np.minimum(point.utilisation / (copies * speed), 1.0)
+        return worked
 
     def _resale(self, drawn: Mapping[str, Draws], term_years: Draws) -> Amount:
         given = self._assumptions.get("resale_fraction")
@@ -124,7 +148,12 @@ def needed_copies(option: Option, speed: Draws | None, peak_tokens_per_s: float 
     point: OperatingPoint | None = option.point
     if speed is None or point is None or peak_tokens_per_s is None:
         return None
-    needed: Draws = np.maximum(np.ceil(peak_tokens_per_s / (point.capacity_tokens_per_s * speed) - 1e-9), 1.0)
+    return copies_of_load(peak_tokens_per_s, point.capacity_tokens_per_s * speed)
+
+
+def copies_of_load(tokens_per_s: float, capacity_tokens_per_s: Draws) -> Draws:
+    """Return how many copies of this capacity carry a load: one at least."""
+    needed: Draws = np.maximum(np.ceil(tokens_per_s / capacity_tokens_per_s - 1e-9), 1.0)
     return needed
 
 

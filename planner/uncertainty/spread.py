@@ -10,8 +10,9 @@ from planner.scenario import Scenario
 from planner.sensitivity import DRAWS, QUANTILES, SEED
 from planner.supply.operate import Demand
 from planner.supply.options import Kind, Option
-from planner.uncertainty.drawn_owning import Owning, copies_over_plan
+from planner.uncertainty.drawn_owning import Owning
 from planner.uncertainty.drawn_prices import mean_price_factor, mean_rent_factor
+from planner.uncertainty.drawn_renting import rent_at_speed
 from planner.uncertainty.uncertain import (
     OWN_SPEED,
     PRICE,
@@ -129,7 +130,7 @@ class _Shared:
     def __init__(self, scenario: Scenario, assumptions: Assumptions, draws: int, seed: int) -> None:
         self._scenario, self._assumptions, self._size = scenario, assumptions, draws
         self._random, self._drawn = np.random.default_rng(seed), dict[str, Draws]()
-        self._peak = Demand.of(scenario).peak_tokens_per_s
+        self._demand = Demand.of(scenario)
         self._months = 12.0 * self._assumed(TERM)
         self._rent = mean_rent_factor(self._assumed(RENT_CHANGE), self._months, assumptions)
         self._api = mean_price_factor(self._assumed(API_CHANGE), self._months)
@@ -138,7 +139,7 @@ class _Shared:
         """Return what an option costs a month over the term, shape (draws,). [USD/month]"""
         month = option.usd_per_month or 0.0
         if option.kind is Kind.RENT:
-            return month * self._rent * self._copies(option)
+            return self._rent * self._rented(option)
         return month * self._api if option.kind is Kind.API else self._owned(option)
 
     def _owned(self, option: Option) -> Draws:
@@ -147,12 +148,12 @@ class _Shared:
         drawn[TERM] = self._drawn[TERM]
         return Owning(option, self._scenario, self._assumptions).outcome(drawn, self._size).usd_per_month
 
-    def _copies(self, option: Option) -> Draws | float:
-        """Return the copies that carry the demand at the speed drawn, over those of the plan."""
+    def _rented(self, option: Option) -> Draws | float:
+        """Return the rent of the first month at the speed drawn. [USD/month]"""
         given = speed_input(RENT_SPEED, option, self._scenario)
         if given is None:
-            return 1.0
-        return copies_over_plan(option, self._draw(given, option), self._peak)
+            return option.usd_per_month or 0.0
+        return rent_at_speed(option, self._draw(given, option), self._scenario, self._demand)
 
     def _assumed(self, name: str) -> Draws:
         """Return the draws of an assumption that all options share; of what is set, its value."""

@@ -253,3 +253,48 @@ def test_an_option_of_another_kind_is_refused() -> None:
     rental: Option = next(option for option in found.options if option.kind is Kind.RENT)
     with pytest.raises(TypeError, match="no purchase"):
         Comparison(rental, rental, found.scenario, found.assumptions)
+
+
+def test_a_slower_machine_is_sized_by_the_rule_of_the_plan() -> None:
+    # 238.4 tokens/s by day, 71.5 in the evening; at 0.51 of 291.9 two copies by day and one in the evening.
+    found = plan_of(
+        [rate("runpod", "Instinct MI300X", 1, "2.39")],
+        "llama-3.3-70b-instruct",
+        quant="FP8",
+        tokens_per_month=3e8,
+        load_profile="8-18=1,18-23=0.3",
+        max_ttft_ms=2000,
+        max_tpot_ms=60,
+        gpu="Instinct MI300X",
+        gpus=1,
+    )
+    assert found.purchase is not None
+    assert found.purchase.replicas == 1
+    slow = next(swing for swing in sure(found, draws=0).swings if swing.input.name == "speed_owned")
+    model = Comparison(found.purchase, found.rental, found.scenario, found.assumptions)  # type: ignore[arg-type]
+    outcome = model.outcome({"speed_owned": np.array([slow.input.low])}, 1)
+    assert outcome.rent_usd[0] == pytest.approx(2.39 * (2 * 304 + 152))  # 1,816.40
+    # Both stand on one board, so the staff is that of one; all else but energy is paid twice, and of the
+    # energy the idle half of the second: the work is the same.
+    own, basis = found.purchase.usd_per_month, found.purchase.basis
+    assert own is not None
+    staff = float(basis.ownership.staff_fte) * float(basis.ownership.staff_usd_per_fte_year) / 12  # type: ignore[union-attr]
+    energy = float(basis.cost.energy_usd_per_month)  # type: ignore[union-attr]
+    busy = found.purchase.point.utilisation  # type: ignore[union-attr]
+    kwh = [copies * (456 * (use + (1 - use) * 0.12) + 274 * 0.12)
+           for copies, use in ((1, busy), (2, busy / (2 * slow.input.low)))]  # fmt: skip
+    twice = 2 * (own - staff - energy) + staff + energy * kwh[1] / kwh[0]
+    assert outcome.rent_usd[0] - outcome.saving[0] == pytest.approx(twice)
+
+
+@pytest.mark.parametrize("speed", [0.6, 0.45, 1.4])
+def test_rent_at_another_speed_is_that_of_a_plan_whose_load_is_so_much_larger(speed: float) -> None:
+    asked: dict[str, Any] = {"gpu": "RTX 4090", "gpus": 1, "load_profile": "8-18=1,18-23=0.3"}
+    rates = [rate("runpod", "RTX 4090", 1, "0.40")]
+    base = plan_of(rates, SMALL, tokens_per_month=3e9, **asked)
+    larger = plan_of(rates, SMALL, tokens_per_month=3e9 / speed, **asked)
+    assert base.purchase is not None
+    assert larger.rental is not None
+    model = Comparison(base.purchase, base.rental, base.scenario, base.assumptions)  # type: ignore[arg-type]
+    outcome = model.outcome({"speed_owned": np.array([speed])}, 1)
+    assert outcome.rent_usd[0] == pytest.approx(larger.rental.usd_per_month)
