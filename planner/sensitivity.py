@@ -10,7 +10,7 @@ from planner.assumptions import Assumptions
 from planner.scenario import Scenario
 from planner.supply.options import Option
 from planner.uncertainty.comparison import Comparison
-from planner.uncertainty.uncertain import Draws, Uncertain, uncertain_inputs
+from planner.uncertainty.uncertain import HOURS, Draws, Uncertain, hours_input, uncertain_inputs
 
 SENSITIVITY_SCHEMA = "breakeven.sensitivity/1"
 DRAWS = 10_000
@@ -113,7 +113,8 @@ def sensitivity(
     """
     model = Comparison(purchase, rental, scenario, assumptions)
     inputs = uncertain_inputs(purchase, rental, scenario, assumptions)
-    swings, base = _swings(model, inputs)
+    hours = hours_input(scenario)  # stated, so not drawn: but what an answer turns on first
+    swings, base = _swings(model, inputs if hours is None else [*inputs, hours])
     if not draws:
         return Sensitivity(
             purchase=purchase,
@@ -175,6 +176,7 @@ def change_text(found: Sensitivity, money: Money) -> str:
         f"What would change the answer ({word} saves {money.text(abs(found.saving_usd_per_month))} a month)"
     )
     flips = [swing for swing in found.swings if swing.flips]
+    flips.sort(key=lambda swing: swing.input.name != HOURS)  # the one that a reader can choose
     if flips:
         named = "; ".join(_flip_text(swing, found.saving_usd_per_month) for swing in flips[:FLIPS_NAMED])
         more = f"; and {len(flips) - FLIPS_NAMED} more" if len(flips) > FLIPS_NAMED else ""

@@ -13,8 +13,8 @@ from planner.supply.operate import Demand
 from planner.supply.options import Option
 from planner.uncertainty.drawn_owning import Owning, as_draws, is_single, needed_copies
 from planner.uncertainty.drawn_prices import Price, ShockedPrice, mean_rent_factor
-from planner.uncertainty.drawn_renting import rent_at_speed
-from planner.uncertainty.uncertain import OWN_SPEED, RENT_SPEED, Draws, is_same_machine
+from planner.uncertainty.drawn_renting import rent_at_hours, rent_at_speed
+from planner.uncertainty.uncertain import HOURS, OWN_SPEED, RENT_SPEED, Draws, is_same_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,8 @@ class Comparison:
         needed = self._needed_copies(rent_speed)
         owned = self._owning.outcome(drawn, size)
         rent = rent_at_speed(self._rental, rent_speed, self._scenario, self._demand)
+        if HOURS in drawn:
+            rent = rent_at_hours(self._rental, drawn[HOURS], self._scenario)
         rent_change = get("rent_change_per_year")
         rented = self._rented(as_draws(rent, size), rent_change, owned.months)
         return Outcome(

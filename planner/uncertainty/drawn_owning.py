@@ -18,7 +18,7 @@ from planner.scenario import Scenario
 from planner.supply.operate import Demand, OperatingPoint
 from planner.supply.options import Option, RentBasis
 from planner.uncertainty.drawn_prices import growth_sum
-from planner.uncertainty.uncertain import OWN_SPEED, PRICE, Draws, basis_of
+from planner.uncertainty.uncertain import HOURS, OWN_SPEED, PRICE, Draws, basis_of
 
 # Inputs that stand in an ownership under their own name.
 _DIRECT = (
@@ -46,6 +46,7 @@ class Owning:
 
     def __init__(self, purchase: Option, scenario: Scenario, assumptions: Assumptions) -> None:
         self._purchase, self._basis, self._assumptions = purchase, basis_of(purchase), assumptions
+        self._scenario = scenario
         self._peak = Demand.of(scenario).peak_tokens_per_s
         self._gpus = (purchase.gpu_count or 1) * purchase.replicas
 
@@ -91,7 +92,7 @@ class Owning:
         power = 1.0 if basis.power_assumption is None else self._ratio(drawn, basis.power_assumption)
         kwh = energy_kwh_per_month(
             basis.load_kw * power * self._ratio(drawn, "load_fraction"),
-            basis.hours_per_month,
+            self._hours_per_month(drawn),
             self._utilisation(copies, speed),
             drawn.get("idle_power_fraction", self._assumptions["idle_power_fraction"]),
             self._assumptions["on_outside_hours_fraction"],
@@ -118,6 +119,14 @@ class Owning:
         if shared is not None:
             servers = np.ceil(all_copies * (self._purchase.gpu_count or 1) / shared)
         return servers
+
+    def _hours_per_month(self, drawn: Mapping[str, Draws]) -> Draws | float:
+        """Return the hours of service, where hours a day are drawn those of them. [h/month]"""
+        if HOURS not in drawn:
+            return self._basis.hours_per_month
+        hours, place = np.unique(drawn[HOURS], return_inverse=True)
+        months: Draws = np.array([self._scenario.month_of(hour) for hour in hours.tolist()])[place]
+        return months
 
     def _utilisation(self, copies: Draws | float, speed: Draws | float) -> Draws | float:
         """Return the share of its hours in which a machine works: the same work at another speed."""

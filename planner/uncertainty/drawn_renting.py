@@ -40,6 +40,25 @@ def rent_at_speed(option: Option, speed: Draws | None, scenario: Scenario, deman
     return total
 
 
+def rent_at_hours(option: Option, hours_per_day: Draws, scenario: Scenario) -> Draws:
+    """
+    Return what a rental costs a month at other hours of use, where these are presence. [USD/month]
+
+    Args:
+        option: The rental.
+        hours_per_day: Shape (n,). [h/d]
+        scenario: Its days.
+    """
+    basis = option.basis
+    if not isinstance(basis, RentBasis):
+        raise TypeError(f"{option.name} is no rental")
+    hours, place = np.unique(hours_per_day, return_inverse=True)
+    each = [rent_of_copy(basis.rate, hour, scenario, basis.lost_work_fraction) for hour in hours.tolist()]
+    written = hours_per_day / scenario.hours_per_day  # tokens, and with them what leaves the network
+    paid: Draws = np.array(each)[place] * option.replicas
+    return paid + basis.storage_usd_per_month + basis.egress_usd_per_month * written
+
+
 def _rent_usd(basis: RentBasis, capacity: Draws, scenario: Scenario, demand: Demand) -> Draws:
     """Return the rent of all copies, step by step of the day, those that run longest first. [USD/month]"""
     paid, below = np.zeros_like(capacity), np.zeros_like(capacity)

@@ -35,6 +35,7 @@ UNCERTAIN = (
 # These stand at 0 and vary all the same: nobody knows how prices move.
 _MOVES = frozenset({"rent_change_per_year", "electricity_change_per_year"})
 PRICE = "purchase_price"
+HOURS = "hours_per_day"
 OWN_SPEED, RENT_SPEED = "speed_owned", "speed_rented"
 
 # A range wider than this is one of orders of magnitude.
@@ -112,6 +113,22 @@ def uncertain_of_purchase(
         inputs.append(_ratio(PRICE, title, low, high, bought.source))
     speed = speed_input(OWN_SPEED, purchase, scenario)
     return inputs if speed is None else [*inputs, speed]
+
+
+def hours_input(scenario: Scenario) -> Uncertain | None:
+    """Return the hours of use with their range; None with a demand, where they are no presence."""
+    if scenario.has_demand:
+        return None
+    record, base = all_assumptions()[HOURS], scenario.hours_per_day
+    return Uncertain(
+        name=HOURS,
+        title=record.title,
+        unit=record.unit,
+        base=base,
+        low=min(record.low, base),
+        high=max(record.high, base),
+        source=record.source,
+    )
 
 
 def speed_input(name: str, option: Option, scenario: Scenario) -> Uncertain | None:

@@ -8,6 +8,7 @@ import pytest
 
 from planner.breakeven import MonthlyCosts, break_even_months_moving
 from planner.compare import Plan
+from planner.rates import Billing
 from planner.sensitivity import Sensitivity, change_text
 from planner.supply.options import Kind, Option
 from planner.uncertainty.comparison import Comparison, Outcome
@@ -94,7 +95,7 @@ def test_swings_are_ordered_by_effect_and_say_where_the_answer_flips() -> None:
 def test_what_a_question_states_does_not_vary() -> None:
     names = {swing.input.name for swing in sure(plan_of([rate()], **B200)).swings}
     assert {"rent_change_per_year", "electricity_usd_per_kwh", "server_over_modules_fraction"} <= names
-    assert not names & {"hours_per_day", "colo_usd_per_kw_month", "speed_owned", "card_power_factor"}
+    assert not names & {"colo_usd_per_kw_month", "speed_owned", "card_power_factor"}
     fixed = plan_of([rate()], **B200, electricity_region="DE", set=["purchase_usd=90000", "power_kw=2"])
     names = {swing.input.name for swing in sure(fixed).swings}
     assert not names & {"electricity_usd_per_kwh", "purchase_price", "host_usd", "load_fraction",
@@ -298,3 +299,31 @@ def test_rent_at_another_speed_is_that_of_a_plan_whose_load_is_so_much_larger(sp
     model = Comparison(base.purchase, base.rental, base.scenario, base.assumptions)  # type: ignore[arg-type]
     outcome = model.outcome({"speed_owned": np.array([speed])}, 1)
     assert outcome.rent_usd[0] == pytest.approx(larger.rental.usd_per_month)
+
+
+@pytest.mark.parametrize("more", [{}, {"billing": Billing.MONTHLY}, {"usd_per_month_cap": 900.0}])
+def test_hours_of_presence_are_a_swing_whose_ends_are_the_plans_with_those_hours(
+    more: dict[str, Any],
+) -> None:
+    rates = [rate("runpod", "RTX 4090", 1, "0.60", **more)]
+    asked: dict[str, Any] = {"gpu": "RTX 4090", "gpus": 1}
+    found = plan_of(rates, SMALL, **asked, hours_per_day=4)
+    swing = next(swing for swing in sure(found, draws=0).swings if swing.input.name == "hours_per_day")
+    assert (swing.input.low, swing.input.base, swing.input.high) == (1.0, 4.0, 24.0)
+    for hours, saving in ((1.0, swing.saving_at_low), (24.0, swing.saving_at_high)):
+        then = plan_of(rates, SMALL, **asked, hours_per_day=hours)
+        assert then.purchase is not None
+        assert then.rental is not None
+        assert saving == pytest.approx(then.rental.usd_per_month - then.purchase.usd_per_month)  # type: ignore[operator]
+
+
+def test_where_hours_alone_change_the_answer_the_sentence_names_them() -> None:
+    found = plan_of([rate("runpod", "RTX 4090", 1, "0.95")], SMALL, gpu="RTX 4090", gpus=1, hours_per_day=2)
+    swing = next(swing for swing in sure(found, draws=0).swings if swing.input.name == "hours_per_day")
+    assert swing.flips
+    (note,) = (note for note in found.notes if note.startswith("What would change the answer"))
+    assert "hours a day in which the service is there at 24 h/d instead of 2" in note
+    with_demand = plan_of(
+        [rate("runpod", "RTX 4090", 1, "0.95")], SMALL, gpu="RTX 4090", tokens_per_month=1e9
+    )
+    assert not any(swing.input.name == "hours_per_day" for swing in sure(with_demand, draws=0).swings)
