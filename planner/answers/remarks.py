@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from planner.answers.choice import cheapest_purchase, cheapest_rental, passed_over
 from planner.answers.money import Money
+from planner.answers.unused import unused_settings
 from planner.answers.verdict import price_date_text, tokens_text
 from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
@@ -47,6 +48,7 @@ def remarks(
         *_prices(scenario, options, rental),
         *_not_counted(options, rental, purchase, scenario),
         *_settings(scenario, assumptions, options, measurement),
+        *unused_settings(options, assumptions),
         *_left_open(assumptions, options),
         *_currency(money),
     ]
