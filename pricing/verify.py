@@ -173,6 +173,7 @@ def _case(
         returned=together.returned(),
         moved=together.moved_at_once(),
         scaled=together.by_one_factor(),
+        middle_move=together.middle_move(),
         old_page=old_page,
         books={key: Book(statistics.median(asks), len(asks)) for key, asks in books.items()},
     )

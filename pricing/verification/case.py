@@ -75,6 +75,7 @@ class Case:
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once
     scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
+    middle_move: float | None = None  # by which factor what was seen lately moved in the middle
     old_page: str | None = None  # what is known of the page, where it was served before
     books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)
     doubt: Doubt | None = None  # of the whole answer

@@ -44,6 +44,7 @@ class Together:
         self._rows: list[tuple[Offer, float | None]] = []  # each beside its last price
         self.changes: list[Change] = []
         self._own = 0  # offers whose own last price is known
+        self._lately: list[float] = []  # by which factor each of these seen lately moved, 1 for most
         self._memory = memory
         rows = (offer for offer in offers if offer.gpu is not None and is_price(offer))
         for place, offer in enumerate(rows):
@@ -53,6 +54,8 @@ class Together:
                 continue
             self._rows.append((offer, known.usd_per_hour))
             self._own += known.level == 1
+            if known.level == 1 and known.seen_at >= offer.seen_at - LATELY:
+                self._lately.append(float(offer.usd_per_hour) / known.usd_per_hour)
             if not is_same(offer.usd_per_hour, known.usd_per_hour):
                 change = Change(place, offer, known.usd_per_hour, known.seen_at, known.level == 1)
                 self.changes.append(change)
@@ -130,6 +133,10 @@ class Together:
         if self._own < MASS_ROWS or moved <= MASS_SHARE * self._own:
             return None
         return moved, self._own
+
+    def middle_move(self) -> float | None:
+        """Return by which factor the prices seen lately moved in the middle; None where too few are known."""
+        return statistics.median(self._lately) if len(self._lately) >= MASS_ROWS else None
 
     def by_one_factor(self) -> tuple[int, int, float] | None:
         """Return how many prices moved by one factor, of how many, and that, where most did; else None."""

@@ -20,6 +20,7 @@ from pricing.verification.limits import (
     BOOK_ASKS,
     BOOK_HIGH,
     BOOK_LOW,
+    BOOK_MOVE,
     COLLECTED_SHARE_ASK,
     COMMUNITY_LOW,
     FX_SHARE,
@@ -334,6 +335,16 @@ def in_its_book(offer: Offer, case: Case) -> str | None:
     )
 
 
+def book_moved(offer: Offer, case: Case) -> str | None:
+    """Hosts set their prices one by one: the middle of a book moves far only where it was read wrong."""
+    moved = case.middle_move
+    if moved is None or not case.is_ask(offer) or 1 / BOOK_MOVE <= moved <= BOOK_MOVE:
+        return None
+    return (
+        f"in the middle all asks moved {_times(moved)} what they were: waits until it has stayed for a week"
+    )
+
+
 def is_of_now(offer: Offer, case: Case) -> str | None:
     """What goes back to a price of long ago, or with most others, comes from a page that was replaced."""
     if case.old_page is not None and not case.is_own_price(offer):
@@ -493,6 +504,7 @@ RULES: Sequence[Rule] = (
     Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
     Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
     Rule("one-factor", Verdict.QUARANTINED, one_factor, Confirmation.LONG),
+    Rule("book-moved", Verdict.QUARANTINED, book_moved, Confirmation.WEEK),
     Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
     Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.WEEK),
     Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),

@@ -649,7 +649,7 @@ def test_a_short_list_or_a_book_may_move_as_a_whole() -> None:
     assert {one.verdict for one in judge(moved, [known_as(ask) for ask in asks])} == {Verdict.VERIFIED}
 
 
-@pytest.mark.parametrize("factor", ["1.19", "0.5", "0.8", "1.5"])
+@pytest.mark.parametrize("factor", ["1.19", "0.8", "1.38"])
 def test_asks_that_all_move_by_one_factor_wait_for_days_and_the_new_one_with_them(factor: str) -> None:
     """A tax, a currency or a unit: hosts set their prices one by one."""
     asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]

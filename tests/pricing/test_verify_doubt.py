@@ -216,3 +216,29 @@ def test_a_wrong_price_does_not_come_back_so_nor_does_one_before_what_is_confirm
     assert verdicts(judge([row], [long_before, accepted, waits])) == "q"
     told = known_as(offer("3.00", witness="gpuhunt", instance_type="w"))
     assert verdicts(judge([row], [long_before, is_true, waits, told])) == "q"
+
+
+# -- a book that moved --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("move", "expected"), [("0.50", "qqqqqqqv"), ("0.93", "vvvvvvvv")])
+def test_asks_of_which_the_middle_moves_far_wait_for_a_week(move: str, expected: str) -> None:
+    """Prices of GPUs are halved and what is added to each stays, so that no factor is that of another."""
+    added = ["0.30", "0.40", "0.50", "0.60", "0.70", "0.80"]
+    asks = [
+        offer(str(3 + Decimal(more)), provider="bazaar", instance_type=more, region=more) for more in added
+    ]
+    before = [known_as(ask, days_ago=2) for ask in asks]
+    moved = [
+        replace(ask, usd_per_hour=3 * Decimal(move) + Decimal(more))
+        for ask, more in zip(asks, added, strict=True)
+    ]
+    new = offer("2.00", provider="bazaar", instance_type="new", region="new")
+    same = offer("3.20", provider="bazaar", instance_type="same", region="same")
+    rows = [*moved, new, same]
+    known_all = [*before, known_as(same, days_ago=2)]
+    if expected[0] == "q":
+        reasons = judge(rows, known_all)[0].reasons
+        assert any(reason.startswith("in the middle all asks moved 0.5") for reason in reasons)
+        assert verdicts(judge(rows, [*known_all, *again(rows[:7], 7)])) == "vvvvvvvv"
+    assert verdicts(judge(rows, [*known_all, *again(rows[:7], 4)])) == expected
