@@ -10,6 +10,7 @@ from planner.breakeven import first_crossing
 from planner.supply.options import BuyBasis, Option, RentBasis
 from planner.supply.owning import monthly_costs
 from planner.supply.paths import cumulative_usd
+from planner.supply.renting import billed_hours_per_day
 
 Line = tuple[float, ...]
 
@@ -82,7 +83,9 @@ def cost_by_hours(purchase: Option | None, rental: Option | None, days_per_month
     used = hours * days_per_month
     rent_usd = own_usd = None
     if rental is not None and rental.usd_per_hour is not None:
-        rent_usd = float(rental.usd_per_hour) * rental.replicas * used
+        billing = rental.basis.rate.billing if isinstance(rental.basis, RentBasis) else None
+        billed = np.array([billed_hours_per_day(billing, hour) for hour in hours.tolist()])
+        rent_usd = float(rental.usd_per_hour) * rental.replicas * billed * days_per_month
         cap = rental.basis.rate.usd_per_month_cap if isinstance(rental.basis, RentBasis) else None
         if cap is not None:
             rent_usd = np.minimum(rent_usd, cap * rental.replicas)

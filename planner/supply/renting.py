@@ -1,5 +1,6 @@
 """Rented machines: what a month costs, and for each provider and tier the cheapest that serves."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,18 @@ def rent_of_copy(
     rate: Rate, hours_per_day: float, scenario: Scenario, lost_work_fraction: float = 0.0
 ) -> float:
     """Rent of one machine for a month in which it runs so many hours of each day. [USD/month]"""
-    return rent_usd_per_month(rate, scenario.month_of(hours_per_day), lost_work_fraction)
+    paid = scenario.month_of(billed_hours_per_day(rate.billing, hours_per_day))
+    return rent_usd_per_month(rate, paid, lost_work_fraction)
+
+
+def billed_hours_per_day(billing: Billing | None, hours_per_day: float) -> float:
+    """
+    Return the hours of a day's session that are paid: a started one is whole where it is so billed. [h/d]
+
+    Source:
+        docs/methodology.md, "Renting".
+    """
+    return float(math.ceil(hours_per_day - 1e-9)) if billing is Billing.HOURLY else hours_per_day
 
 
 def rent_of(rate: Rate, steps: Sequence[Shift], scenario: Scenario, lost_work_fraction: float) -> Rent:
@@ -93,7 +105,7 @@ def rent_of(rate: Rate, steps: Sequence[Shift], scenario: Scenario, lost_work_fr
     free = replace(rate, usd_per_month_cap=None)
     usd = uncapped_usd = paid_hours = 0.0
     for step in steps:
-        hours = scenario.month_of(step.hours_per_day)
+        hours = scenario.month_of(billed_hours_per_day(rate.billing, step.hours_per_day))
         usd += step.replicas * rent_usd_per_month(rate, hours, lost_work_fraction)
         uncapped_usd += step.replicas * rent_usd_per_month(free, hours, lost_work_fraction)
         paid_hours += step.replicas * paid_hours_per_month(rate, hours)
@@ -138,7 +150,7 @@ def read_market(
     market, known = Market(), frozenset(known_gpus)
     providers = frozenset(slug(name) for name in scenario.provider)
     tiers, regions = frozenset(scenario.tier), tuple(scenario.region)
-    hours, limit_hours = scenario.hours_per_month, scenario.max_price_age * 24.0
+    hours, limit_hours = scenario.service_hours_per_day, scenario.max_price_age * 24.0
     lost = assumptions["spot_lost_work_fraction"]
     for rate in rates:
         if (
@@ -158,7 +170,7 @@ def read_market(
         else:
             market.used += 1
             key = (rate.provider, rate.tier, rate.gpu, rate.gpu_count)
-            cost = rent_usd_per_month(rate, hours, lost)
+            cost = rent_of_copy(rate, hours, scenario, lost)
             best = market.cheapest.get(key)
             if best is None or (cost, -rate.seen_at.timestamp()) < (best[0], -best[1].seen_at.timestamp()):
                 market.cheapest[key] = (cost, rate)

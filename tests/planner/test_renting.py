@@ -229,3 +229,33 @@ def test_apis_that_a_region_or_a_tier_leaves_out_are_listed(options: dict[str, o
     (entry,) = (entry for entry in found.excluded if "API" in entry.what)
     assert entry.why == why
     assert (open_to_all.api.provider_title or "") in entry.what or " more" in entry.what
+
+
+@pytest.mark.parametrize(
+    ("billing", "hours", "usd"),
+    [
+        (Billing.HOURLY, 4.5, 2914.752),  # 19.176 x 5 x 30.4
+        (Billing.PER_SECOND, 4.5, 2623.2768),  # 19.176 x 4.5 x 30.4
+        (None, 4.5, 2623.2768),  # nobody says that it is rounded
+        (Billing.HOURLY, 4.0, 2331.8016),
+        (Billing.HOURLY, 23.2, 13998.48),  # always on: 730 h
+    ],
+)
+def test_a_started_hour_of_each_day_is_paid_where_it_is_so_billed(
+    billing: Billing | None, hours: float, usd: float
+) -> None:
+    found = plan_of([rate(usd_per_hour="19.176", billing=billing)], hours_per_day=hours)
+    assert found.rental is not None
+    assert found.rental.usd_per_month == pytest.approx(usd)
+    lines = found.cost_by_hours()
+    assert lines.rent_usd_per_month is not None
+    at_nine = lines.rent_usd_per_month[9]  # at 4.5 h a day
+    assert at_nine == pytest.approx(2914.752 if billing is Billing.HOURLY else 2623.2768)
+
+
+def test_the_cheaper_of_two_prices_is_that_of_the_hours_paid() -> None:
+    by_hour = rate("a", usd_per_hour="10.00", billing=Billing.HOURLY)
+    by_second = rate("a", usd_per_hour="11.00")
+    found = plan_of([by_hour, by_second], hours_per_day=4.5)  # 50.00 a day against 49.50
+    assert found.rental is not None
+    assert found.rental.usd_per_hour == "11.00"
