@@ -284,11 +284,10 @@ def plan(
         options=options,
         excluded=excluded,
         recommended=recommend_from(
-            fleet.sizings,
+            fleet,
+            terms,
+            to_recommend,
             cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
-            assumptions,
-            scenario.min_tokens_per_s_per_user,
-            scenario.as_of,
         ),
         mixed=mixed,
         notes=(

@@ -1,6 +1,6 @@
 """Hardware for a workload: the best single device, the best value, unified memory, the cheapest cloud."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -8,9 +8,11 @@ from planner.assumptions import Assumptions, Owner
 from planner.catalogues.gpus import all_gpus
 from planner.rates import Rate, Tier
 from planner.scenario import Scenario
+from planner.serving.speeds import Speed
 from planner.sizing import Sizing, size_machines
-from planner.supply.operate import MachineKey
+from planner.supply.operate import Fleet, MachineKey, Refused
 from planner.supply.options import Kind, Option
+from planner.supply.owning import Terms, buy_option
 from planner.supply.shop import Candidate, Housing, is_recent_price, machine_price, read_shop
 from planner.workload import Machine, Workload
 
@@ -103,21 +105,49 @@ def recommend(
     unique = list(dict.fromkeys(keys))
     machines = [Machine(gpu=all_gpus()[gpu], gpu_count=count) for gpu, count in unique]
     sizings = dict(zip(unique, size_machines(workload, machines), strict=True))
+    priced = replace(terms, overrides=_without_price(terms.overrides))
+
+    def choice_of(candidate: Candidate, count: int) -> Choice | None:
+        sizing = sizings.get((candidate.gpu.name, count))
+        if sizing is None or not sizing.memory.fits or sizing.speed is None:
+            return None
+        usd = source = None
+        if candidate.purchase is not None:
+            usd, source = machine_price(candidate, count, priced)
+        return _choice(candidate, count, sizing.speed, usd, source)
+
     return Recommended(
-        **_to_buy(candidates, sizings, terms, min_tokens_per_s),
+        **_to_buy(candidates, choice_of, min_tokens_per_s),
         cheapest_cloud=_cheapest_rate(rates, sizings, min_tokens_per_s),
     )
 
 
 def recommend_from(
-    sizings: Mapping[MachineKey, Sizing],
-    rental: Option | None,
-    assumptions: Assumptions,
-    min_tokens_per_s: float,
-    as_of: date | None = None,
+    fleet: Fleet, terms: Terms, candidates: Sequence[Candidate], rental: Option | None
 ) -> Recommended:
-    """Return the same from machines that are sized already, and the rental that a plan chose."""
-    candidates = candidates_to_buy(assumptions, as_of)
+    """
+    Return the same as a plan runs and prices them: within its limits, at its batch, with all that is paid.
+
+    Args:
+        fleet: How one machine of each kind is run.
+        terms: What purchases share.
+        candidates: Of `candidates_to_buy`.
+        rental: That the plan chose.
+    """
+    free = _without_price(terms.assumptions.overrides)
+    priced = replace(terms, assumptions=replace(terms.assumptions, overrides=free))
+
+    def choice_of(candidate: Candidate, count: int) -> Choice | None:
+        point = fleet.outcome(candidate.gpu.name, count)
+        if isinstance(point, Refused):
+            return None
+        usd = source = None
+        if candidate.purchase is not None:
+            option = buy_option(candidate, replace(point, replicas=1, shifts=()), priced)
+            usd, source = option.purchase_usd, option.purchase_source
+        return _choice(candidate, count, point.speed, usd, source)
+
+    scenario = terms.scenario
     cloud = None
     if rental is not None and rental.kind is Kind.RENT and rental.gpu and rental.gpu_count:
         cloud = Choice(
@@ -133,9 +163,8 @@ def recommend_from(
             speed_source=str(rental.point.speed.source) if rental.point else None,
             user_tokens_per_s=1000.0 / rental.point.speed.tpot_ms if rental.point else None,
         )
-    return Recommended(
-        **_to_buy(candidates, sizings, assumptions, min_tokens_per_s, as_of), cheapest_cloud=cloud
-    )
+    floor = scenario.min_tokens_per_s_per_user
+    return Recommended(**_to_buy(candidates, choice_of, floor, scenario.as_of), cheapest_cloud=cloud)
 
 
 def candidates_to_buy(assumptions: Assumptions, as_of: date | None = None) -> list[Candidate]:
@@ -162,25 +191,23 @@ def _without_price(overrides: Mapping[str, float]) -> dict[str, float]:
 
 def _to_buy(
     candidates: Iterable[Candidate],
-    sizings: Mapping[MachineKey, Sizing],
-    assumptions: Assumptions,
+    choice_of: Callable[[Candidate, int], Choice | None],
     min_tokens_per_s: float,
     as_of: date | None = None,
 ) -> dict[str, Choice | None]:
-    """Return the recommended machines to buy, by kind."""
-    priced = replace(assumptions, overrides=_without_price(assumptions.overrides))
+    """Return the recommended machines to buy, by kind: of each device the smallest number that serves."""
     single: list[Choice] = []
     multi: list[Choice] = []
     unified: list[Choice] = []
     for candidate in candidates:
-        count = _smallest(candidate, sizings)
-        if count is None:
+        found = (choice_of(candidate, count) for count in candidate.counts)
+        choice = next((each for each in found if each is not None), None)
+        if choice is None:
             continue
-        choice = _choice(candidate, count, sizings[candidate.gpu.name, count], priced)
         if candidate.housing is Housing.COMPLETE:
             unified.append(choice)
         else:
-            (single if count == 1 else multi).append(choice)
+            (single if choice.gpu_count == 1 else multi).append(choice)
     valued = [choice for choice in (*single, *multi) if choice.usd is not None]
     kinds = {
         "best_single_gpu": single,
@@ -204,20 +231,8 @@ def _best(choices: Iterable[Choice], min_tokens_per_s: float, as_of: date | None
     )
 
 
-def _smallest(candidate: Candidate, sizings: Mapping[MachineKey, Sizing]) -> int | None:
-    """Return the smallest number of the device that holds the workload."""
-    for count in candidate.counts:
-        sizing = sizings.get((candidate.gpu.name, count))
-        if sizing is not None and sizing.memory.fits:
-            return count
-    return None
-
-
-def _choice(candidate: Candidate, count: int, sizing: Sizing, assumptions: Assumptions) -> Choice:
+def _choice(candidate: Candidate, count: int, speed: Speed, usd: float | None, source: str | None) -> Choice:
     """Return one machine to buy."""
-    usd, source = None, None
-    if candidate.purchase is not None:
-        usd, source = machine_price(candidate, count, assumptions)
     gpu = candidate.gpu
     return Choice(
         name=gpu.name if candidate.housing is Housing.COMPLETE else f"{count}x {gpu.name}",
@@ -227,9 +242,9 @@ def _choice(candidate: Candidate, count: int, sizing: Sizing, assumptions: Assum
         usd=usd,
         source=source,
         as_of=candidate.purchase.as_of if candidate.purchase else None,
-        decode_tokens_per_s=sizing.speed.decode_tokens_per_s if sizing.speed else None,
-        speed_source=str(sizing.speed.source) if sizing.speed else None,
-        user_tokens_per_s=1000.0 / sizing.speed.tpot_ms if sizing.speed else None,
+        decode_tokens_per_s=speed.decode_tokens_per_s,
+        speed_source=str(speed.source),
+        user_tokens_per_s=1000.0 / speed.tpot_ms,
     )
 
 

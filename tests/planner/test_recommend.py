@@ -1,4 +1,4 @@
-from planner.answers.recommend import Recommended, recommend
+from planner.answers.recommend import Choice, Recommended, recommend
 from planner.catalogues.models import find_model
 from planner.catalogues.quants import find_quant
 from planner.rates import Tier
@@ -64,3 +64,33 @@ def test_plan_recommends_the_same_way() -> None:
         "unified_memory",
         "cheapest_cloud",
     ]
+
+
+def test_a_plan_recommends_what_keeps_its_limits_at_its_prices_and_its_speeds() -> None:
+    asked = {"quant": "FP8", "tokens_per_month": 3e8, "max_ttft_ms": 2000, "max_tpot_ms": 60}
+    found = plan_of(seed_rates(), "llama-3.3-70b-instruct", **asked)
+    rows = {(each.gpu, each.gpu_count): each for each in found.options if each.kind == "buy"}
+    chosen = [each for each in vars_of(found.recommended) if each.usd is not None]
+    assert chosen
+    for choice in chosen:
+        # The same machine asked for alone stands in the ranking, within the limits.
+        row = rows.get((choice.gpu, choice.gpu_count))
+        if row is None:
+            alone = plan_of([], "llama-3.3-70b-instruct", **asked, gpu=choice.gpu, gpus=choice.gpu_count)
+            row = next(each for each in alone.options if each.kind == "buy")
+        assert row.point is not None
+        assert row.point.speed.ttft_ms <= 2000
+        assert row.point.speed.tpot_ms <= 60
+        assert choice.decode_tokens_per_s == row.point.speed.decode_tokens_per_s
+        if row.replicas == 1:
+            assert choice.usd == row.purchase_usd  # network and set-up included
+
+
+def vars_of(found: Recommended) -> list[Choice]:
+    every = (found.best_single_gpu, found.best_multi_gpu, found.best_value, found.unified_memory)
+    return [choice for choice in every if choice is not None]
+
+
+def test_no_device_without_a_speed_is_recommended() -> None:
+    for found in (recommended(SMALL), recommended(CODER), plan_of([], SMALL).recommended):
+        assert all(choice.decode_tokens_per_s is not None for choice in vars_of(found))
