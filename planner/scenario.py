@@ -219,6 +219,7 @@ class Scenario:
                 self.electricity_region,
                 "either a region or electricity_usd_per_kwh, not both",
             )
+        self._check_path()
         if self.tokens_per_month is not None and self.requests_per_s is not None:
             raise InvalidScenario(
                 "requests_per_s", self.requests_per_s, "either requests_per_s or tokens_per_month, not both"
@@ -229,6 +230,22 @@ class Scenario:
             )
         if self.load_profile is not None:
             self._check_profile(self.load_profile)
+
+    def _check_path(self) -> None:
+        """Refuse a path of rents that a value of --set turns into another."""
+        given = dict(self.set)
+        if self.rent_path == RentPath.DECLINE and given.get("rent_change_per_year", -1.0) >= 0.0:
+            raise InvalidScenario(
+                "rent_path",
+                self.rent_path,
+                "flat with --set rent_change_per_year of 0 or more: rents do not fall",
+            )
+        if self.rent_path == RentPath.SHOCK and given.get("rent_shock_fraction", 1.0) == 0.0:
+            raise InvalidScenario(
+                "rent_path",
+                self.rent_path,
+                "decline or flat with --set rent_shock_fraction=0: there is no shock",
+            )
 
     def _check_profile(self, text: str) -> None:
         hours = LoadProfile.parse(text).service_hours_per_day

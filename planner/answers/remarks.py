@@ -129,10 +129,11 @@ def _threshold(
         else (f"owning {purchase.name} does not pay at any number of hours a day")
     )
     flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
-    yield (
-        f"Between owning and renting: {own}; at {scenario.hours_per_day:g} h a day rent if you find a "
-        f"machine that serves it under {money.exact(flip)}/h."
-    )
+    price = f"a machine that serves it under {money.exact(flip)}/h"
+    if rental.replicas > 1:
+        price = f"machines that serve it for under {money.exact(flip)}/h together"
+    hours_text = f"{scenario.hours_per_day:g} h a day"
+    yield f"Between owning and renting: {own}; at {hours_text} rent if you find {price}."
 
 
 def _unlike(rental: Option | None, purchase: Option | None) -> Iterable[str]:

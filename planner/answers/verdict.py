@@ -214,7 +214,10 @@ def _rent(option: Option, found: Ways) -> str:
     month, use, buying = _month(option, found), use_text(found.scenario), found.purchase
     lead = f"Rent {times_text(option)} from {_provider(option)}: {month} {use}"
     if buying is None:
-        return f"{lead}; nothing to buy serves it"
+        budget = found.scenario.budget_usd
+        if budget is None:
+            return f"{lead}; nothing to buy serves it"
+        return f"{lead}; nothing to buy within the budget of {found.money.text(budget)} serves it"
     if buying.is_own:
         return lead
     return f"{lead}; buying {times_text(buying)} {_pays_from(buying)}"

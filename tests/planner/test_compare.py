@@ -717,3 +717,22 @@ def test_a_machine_is_recommended_by_the_speed_that_the_limit_applies_to() -> No
         assert choice is not None
         assert choice.user_tokens_per_s is not None
         assert choice.user_tokens_per_s >= 10.0
+
+
+def test_a_budget_that_excludes_every_purchase_is_named_in_the_verdict() -> None:
+    asked = {"model": "qwen3-8b", "gpu": "B200", "gpus": 1}
+    found = plan_of([rate(gpu_count=1, usd_per_hour="0.01")], **asked, budget_usd=1000)
+    assert found.verdict.endswith("; nothing to buy within the budget of 1,000 USD serves it.")
+
+
+def test_a_rent_that_flips_the_answer_is_that_of_all_machines_together() -> None:
+    rates = [rate("runpod", "RTX 4090", 1, "0.40")]
+    many = plan_of(rates, "llama-3.1-8b-instruct", gpu="RTX 4090", gpus=1, tokens_per_month=2e10)
+    one = plan_of(rates, "llama-3.1-8b-instruct", gpu="RTX 4090", gpus=1)
+    assert many.rental is not None
+    assert many.rental.replicas > 1
+    (said,) = (note for note in many.notes if note.startswith("Between owning and renting"))
+    assert "rent if you find machines that serve it for under " in said
+    assert said.endswith("/h together.")
+    (said,) = (note for note in one.notes if note.startswith("Between owning and renting"))
+    assert "rent if you find a machine that serves it under " in said

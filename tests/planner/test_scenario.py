@@ -234,3 +234,20 @@ def test_document_holds_every_option_as_plain_values() -> None:
     assert document["set"] == {"power_kw": 0.7, "purchase_usd": 25000.0}
     assert document["provider"] == ["runpod", "vastai"]
     assert Scenario.from_mapping(FULL).as_of == date(2026, 11, 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "why"),
+    [
+        ("decline", "rent_change_per_year=0.1", "rents do not fall"),
+        ("decline", "rent_change_per_year=0", "rents do not fall"),
+        ("shock", "rent_shock_fraction=0", "there is no shock"),
+    ],
+)
+def test_a_path_of_rents_and_a_setting_that_contradict_each_other_are_refused(
+    path: str, setting: str, why: str
+) -> None:
+    with pytest.raises(InvalidScenario, match=why):
+        Scenario(model=MODEL, rent_path=path, set=[setting])
+    assert Scenario(model=MODEL, rent_path="decline", set=["rent_change_per_year=-0.1"]).assumptions.rents
+    assert Scenario(model=MODEL, set=[setting]).assumptions.rents
