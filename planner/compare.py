@@ -9,6 +9,7 @@ from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossin
 from planner.answers.explain import Explanation, explain
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
+from planner.answers.paying import break_even_tokens
 from planner.answers.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
 from planner.answers.remarks import remarks
 from planner.answers.verdict import proof, verdict, ways
@@ -71,6 +72,7 @@ class Plan:
                     "carries_until_months": carries_until_months(option, self.scenario, self.assumptions),
                     "is_too_slow": option.is_too_slow,
                     "passed_over": why_not,
+                    "break_even_tokens_per_month": break_even_tokens(option, self.api),
                 }
                 for option, why_not in zip(self.options, self.passed_over(), strict=True)
             ],
@@ -100,7 +102,7 @@ class Plan:
                 else "no number: none serves"
             )
             raise InvalidScenario("explain", number, allowed)
-        return explain(number, self.options[number - 1], self.assumptions)
+        return explain(number, self.options[number - 1], self.assumptions, self.api)
 
     @property
     def rental(self) -> Option | None:

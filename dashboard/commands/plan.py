@@ -151,7 +151,9 @@ def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
     def text() -> str:
         parts = []
         for figure in explanation.figures:
-            value = tables.starred(tables.money(figure.value), figure.is_estimate) or "unknown"
+            value = tables.starred(tables.money(figure.value), figure.is_estimate) or (
+                "never" if figure.is_never else "unknown"
+            )
             lines = [f"{figure.name}: {value} {figure.unit}", f"  {figure.formula}"]
             lines += [f"  {figure.numbers}"] if figure.numbers else []
             lines += [f"  source: {figure.source}"] if figure.source else []

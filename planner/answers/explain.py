@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.answers.figure import Figure
-from planner.answers.paying import paying
+from planner.answers.paying import paying, tokens_figure
 from planner.answers.verdict import price_date_text
 from planner.assumptions import Assumptions
 from planner.cost import MONTHS_PER_YEAR, resale_fraction
@@ -36,13 +36,14 @@ class Explanation:
         }
 
 
-def explain(number: int, option: Option, assumptions: Assumptions) -> Explanation:
-    """Return how every figure of an option came about."""
+def explain(number: int, option: Option, assumptions: Assumptions, api: Option | None = None) -> Explanation:
+    """Return how every figure of an option came about; of a purchase also what it takes against an API."""
     basis = option.basis
     if isinstance(basis, RentBasis):
         money = [*_rent(option, basis, assumptions), *_tokens(option, basis.rate.usd_per_hour)]
     elif isinstance(basis, BuyBasis):
-        money = [*_buy(option, basis, assumptions), *_tokens(option, None)]
+        against = [] if api is None else [tokens_figure(option, api)]
+        money = [*_buy(option, basis, assumptions), *_tokens(option, None), *against]
     else:
         money = list(_api(option, basis, assumptions))
     return Explanation(number=number, option=option, figures=(*_machine(option), *money))

@@ -14,6 +14,7 @@ class Figure:
     numbers: str
     source: str
     is_estimate: bool = False
+    is_never: bool = False  # without a value because it does not happen, not because it is unknown
 
     def to_document(self) -> dict[str, object]:
         """Return it as plain JSON values."""

@@ -11,10 +11,11 @@ from planner.assumptions import Assumptions
 from planner.breakeven import (
     MonthlyCosts,
     break_even_rent_usd_per_hour,
+    break_even_tokens_per_month,
     break_even_utilisation,
     net_present_value_usd,
 )
-from planner.cost import MONTHS_PER_YEAR, OwnCost, usd_per_available_gpu_hour
+from planner.cost import MONTHS_PER_YEAR, SECONDS_PER_HOUR, OwnCost, usd_per_available_gpu_hour
 from planner.supply.options import BuyBasis, Option
 from planner.supply.owning import monthly_costs
 
@@ -51,6 +52,7 @@ def _months(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterat
             f"{assumptions['electricity_change_per_year']:+.0%} a year{never}",
             source=f"against {rented}",
             is_estimate=True,
+            is_never=option.break_even_months is None,
         )
         yield Figure(
             name="break-even with resale",
@@ -60,6 +62,7 @@ def _months(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterat
             numbers=f"resale by the curve, {rented}",
             source=assumptions.source("resale_floor"),
             is_estimate=True,
+            is_never=basis.months_with_resale is None,
         )
     else:
         yield Figure(
@@ -89,7 +92,40 @@ def _use(option: Option, basis: BuyBasis) -> Iterator[Figure]:
             ),
             source=f"against {hourly.name} from {hourly.provider_title}",
             is_estimate=True,
+            is_never=option.break_even_hours_per_day is None,
         )
+
+
+def break_even_tokens(option: Option, api: Option | None) -> float | None:
+    """
+    Return from how many output tokens a month a machine of one's own costs less than an API; None: never.
+
+    It is never, too, where the machines could not write so many in their hours.
+    """
+    basis, point = option.basis, option.point
+    if not isinstance(basis, BuyBasis) or point is None or api is None or api.token_prices is None:
+        return None
+    per_million = api.token_prices.usd_per_million_tokens or 0.0
+    enough = break_even_tokens_per_month(option.usd_per_month or 0.0, per_million)
+    most = point.capacity_tokens_per_s * option.replicas * SECONDS_PER_HOUR * basis.hours_per_month
+    return enough if enough is not None and enough <= most * (1.0 + 1e-9) else None
+
+
+def tokens_figure(option: Option, api: Option) -> Figure:
+    """Explain from how many tokens a month owning costs less than an API."""
+    value, prices = break_even_tokens(option, api), api.token_prices
+    per_million = (prices.usd_per_million_tokens if prices else 0.0) or 0.0
+    never = "; never: more than the machines could write in their hours" if value is None else ""
+    return Figure(
+        name="break-even tokens against an API",
+        value=value,
+        unit="output tokens/month",
+        formula="cost of owning a month / price of a million output tokens with their input x 1e6",
+        numbers=f"{option.usd_per_month or 0.0:,.2f} / {per_million:,.4f} x 1e6{never}",
+        source=f"against {api.name} at {api.provider_title}, {price_date_text(api)}",
+        is_estimate=True,
+        is_never=value is None,
+    )
 
 
 def _levelised(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Figure:
@@ -126,6 +162,7 @@ def _shares(option: Option, basis: BuyBasis, assumptions: Assumptions, per_hour:
             numbers=f"{own:,.4f} / {rent:,.4f}" + ("" if share is not None else "; above 1: never"),
             source=f"against {hourly.name} from {hourly.provider_title}",
             is_estimate=True,
+            is_never=share is None,
         )
     if option.usd_per_month is not None:
         yield Figure(

@@ -30,6 +30,7 @@ OPTION_KEYS = [
     "break_even_hours_per_day", "deploy_url",
     "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
     "aggregate_source", "usd_per_month_over_term", "carries_until_months", "is_too_slow", "passed_over",
+    "break_even_tokens_per_month",
 ]  # fmt: skip
 
 
@@ -736,3 +737,36 @@ def test_a_rent_that_flips_the_answer_is_that_of_all_machines_together() -> None
     assert said.endswith("/h together.")
     (said,) = (note for note in one.notes if note.startswith("Between owning and renting"))
     assert "rent if you find a machine that serves it under " in said
+
+
+def test_a_purchase_says_from_how_many_tokens_it_costs_less_than_the_api() -> None:
+    found = plan_of(
+        [rate(gpu_count=1)], "qwen3-32b", quant="FP8", gpu="B200", gpus=1, hours_per_day=24, batch=16
+    )
+    bought, api = found.purchase, found.api
+    assert bought is not None
+    assert api is not None
+    assert api.token_prices is not None
+    number = found.options.index(bought)
+    enough = found.to_document()["options"][number]["break_even_tokens_per_month"]  # type: ignore[index]
+    expected = bought.usd_per_month / api.token_prices.usd_per_million_tokens * 1e6  # type: ignore[operator]
+    capacity = bought.point.capacity_tokens_per_s * 3600 * 730  # type: ignore[union-attr]
+    assert expected < capacity
+    assert enough == pytest.approx(expected)
+    figures = {figure.name: figure for figure in found.explain(number + 1).figures}
+    tokens = figures["break-even tokens against an API"]
+    assert tokens.value == enough
+    assert not tokens.is_never
+    rented = next(each for each in found.to_document()["options"] if each["kind"] == "rent")  # type: ignore[attr-defined]
+    assert rented["break_even_tokens_per_month"] is None
+
+
+def test_more_tokens_than_the_machine_can_write_are_never() -> None:
+    found = plan_of([rate(gpu_count=1)], "qwen3-32b", quant="FP8", gpu="B200", gpus=1, hours_per_day=0.5)
+    assert found.purchase is not None
+    number = found.options.index(found.purchase) + 1
+    figures = {figure.name: figure for figure in found.explain(number).figures}
+    tokens = figures["break-even tokens against an API"]
+    assert tokens.value is None
+    assert tokens.is_never
+    assert figures["break-even utilisation"].is_never == (figures["break-even utilisation"].value is None)
