@@ -75,7 +75,7 @@ _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band"
 # What does not count against a price that came back to what it was.
 _OF_RETURNS = frozenset(
     {
-        *("pairing", "suspect-answer", "held-size", "unit", "leap", "swing", "currency", "one-factor"),
+        *("suspect-answer", "held-size", "unit", "leap", "swing", "currency", "one-factor"),
         *("jump", "stale-source", "mass-move", "collected"),
     }
 )

@@ -12,7 +12,7 @@ from planner.rates import RESERVED_TIERS
 from pricing.offer import Offer, Verdict
 from pricing.parsing.regions import is_same_place, region_key
 from pricing.storage.memory import KnownPrice, Origin
-from pricing.verification.limits import LATELY, LONG_SPAN
+from pricing.verification.limits import LATELY, LEAP, LONG_SPAN
 from pricing.verification.market import WINDOW, usd_per_whole_gpu
 
 # A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
@@ -101,7 +101,7 @@ class Memory:
         self._counts[price.instance_type].add(price.gpu_count)
         own = _series(price)
         if price.origin == Origin.SNAPSHOT:
-            self._bundled[(*_device(price), price.gpu_count)].append(price)
+            self._bundled[_machine(price)].append(price)
         else:
             of_own = self._earlier[own]
             of_own[price.usd_per_hour] = max(
@@ -208,7 +208,13 @@ class Memory:
 
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price is an earlier one that is bundled, or stood longer than the present one."""
-        bundled = self._bundled.get((*_device(offer), offer.gpu_count), [])
+        ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
+        is_far = not 1 / LEAP < ratio < LEAP  # else another name may be another product
+        bundled = [
+            price
+            for price in self._bundled.get(_machine(offer), [])
+            if is_far or price.instance_type == offer.instance_type
+        ]
         if any(
             _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
         ):
@@ -255,6 +261,11 @@ def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SH
 def _device(one: Offer | KnownPrice) -> Key:
     fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
     return (one.gpu, one.tier, fraction is not None, one.gpu_only)
+
+
+def _machine(one: Offer | KnownPrice) -> Key:
+    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
+    return (*_device(one), fraction, one.gpu_count)
 
 
 def _place(one: Offer | KnownPrice) -> str:

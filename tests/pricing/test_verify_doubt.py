@@ -242,3 +242,19 @@ def test_asks_of_which_the_middle_moves_far_wait_for_a_week(move: str, expected:
         assert any(reason.startswith("in the middle all asks moved 0.5") for reason in reasons)
         assert verdicts(judge(rows, [*known_all, *again(rows[:7], 7)])) == "vvvvvvvv"
     assert verdicts(judge(rows, [*known_all, *again(rows[:7], 4)])) == expected
+
+
+def test_another_slice_or_another_product_at_that_price_is_no_return() -> None:
+    """A list one row down takes prices that the collection knows of other slices and names."""
+    part: dict[str, Any] = {"gpu_fraction": 0.25, "instance_type": "quarter"}
+    own = known("0.60", days_ago=2, **part)
+    other = known("1.40", gpu_fraction=0.5, instance_type="half", **BUNDLED)
+    row = offer("1.40", **part)
+    assert verdicts(judge([row], [own, other, _once_waited(row, 24)])) == "q"
+    near = known("1.90", instance_type="NVIDIA H100 low power", **BUNDLED)
+    row = offer("1.90")
+    assert verdicts(judge([row], [known("3.00", days_ago=2), near, again([row], 1)[0]])) == "v"  # a jump
+    swapped = [offer("3.50"), offer("3.00", gpu="H200 SXM", instance_type="h200")]
+    before = [known("3.00"), known("3.50", gpu="H200 SXM", instance_type="h200")]
+    collected = [known("3.50", days_ago=40, origin=Origin.SNAPSHOT)]
+    assert verdicts(judge(swapped, [*before, *collected, *again(swapped, 9)])) == "qq"
