@@ -11,7 +11,7 @@ from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
 from planner.measurements.measured import Measurement
 from planner.rates import PriceStatus
-from planner.scenario import Scenario
+from planner.scenario import DEFAULT_HOURS_PER_DAY, DEFAULT_MODEL, Scenario
 from planner.supply.load import LoadProfile
 from planner.supply.options import BuyBasis, Kind, Option
 
@@ -45,6 +45,7 @@ def remarks(
         *_scale(options, rental),
         *_threshold(scenario, rental, purchase, money),
         *_unlike(rental, purchase),
+        *_sizing_page(scenario, assumptions, purchase),
         *_prices(scenario, options, rental),
         *_not_counted(options, rental, purchase, scenario),
         *_settings(scenario, assumptions, options, measurement),
@@ -147,6 +148,18 @@ def _unlike(rental: Option | None, purchase: Option | None) -> Iterable[str]:
         f"Unlike machines: the rental ({rental.name}) writes {rented:,.1f} tokens/s for one user and the "
         f"purchase ({purchase.name}) {bought:,.1f}; each is priced at its own speed, and both meet the same "
         "limits."
+    )
+
+
+def _sizing_page(scenario: Scenario, assumptions: Assumptions, purchase: Option | None) -> Iterable[str]:
+    """Say why the plan of the public sizing page's model differs from what that page prints."""
+    is_its_question = (scenario.model, scenario.hours_per_day) == (DEFAULT_MODEL, DEFAULT_HOURS_PER_DAY)
+    if not is_its_question or scenario.has_demand or purchase is None or assumptions.is_set("purchase_usd"):
+        return
+    yield (
+        "The public sizing page for this model answers 17.4 months, since it sets two rented B200 against a "
+        "machine of 25,000 USD that cannot be two B200, takes 3.4 tokens/s of one user for both, and counts "
+        'no resale, staff, cooling or idle hours (docs/methodology.md, "Plan").'
     )
 
 

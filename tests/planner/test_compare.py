@@ -770,3 +770,15 @@ def test_more_tokens_than_the_machine_can_write_are_never() -> None:
     assert tokens.value is None
     assert tokens.is_never
     assert figures["break-even utilisation"].is_never == (figures["break-even utilisation"].value is None)
+
+
+def test_the_default_plan_says_why_it_differs_from_the_sizing_page() -> None:
+    page = {"gpu": "B200", "gpus": 2, "set": ["purchase_usd=25000", "power_kw=0.7"]}
+    (note,) = (note for note in plan_of(seed_rates()).notes if "sizing page" in note)
+    assert all(part in note for part in ("17.4 months", "two B200", "3.4 tokens/s", "resale"))
+    for other in (
+        plan_of(seed_rates(), **page),  # the page's own inputs give its figures
+        plan_of(seed_rates(), SMALL),
+        plan_of(seed_rates(), tokens_per_month=1e6),
+    ):
+        assert not any("sizing page" in note for note in other.notes)
