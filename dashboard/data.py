@@ -7,7 +7,7 @@ makes the next page compute it anew.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from planner.compare import plan as make_plan
 from planner.rates import Rate
 from planner.scenario import Scenario
 from planner.supply.options import Excluded
+from planner.supply.renting import unknown_regions
 from pricing.settings import Settings
 from pricing.store import Store
 
@@ -85,6 +86,23 @@ def _plan(
         own_results=_own_results,
         token_prices=prices.token_prices,
     )
+
+
+def with_known_regions(scenario: Scenario) -> tuple[Scenario, list[str]]:
+    """Return the question without regions that nobody offers, and what is said of each of those."""
+    if not scenario.region:
+        return scenario, []
+    opened = store()
+    asked = scenario.as_of, scenario.max_price_age, scenario.provider
+    unknown = unknown_regions(scenario, _prices(*asked, True, opened.label, opened.revision(), opened).rates)
+    names = {name for name, _ in unknown}
+    kept = tuple(name for name in scenario.region if name not in names)
+    said = [
+        f"region: {name!r} is offered by nobody and is no place; ignored"
+        + (f". Close matches: {', '.join(matches)}" if matches else "")
+        for name, matches in unknown
+    ]
+    return replace(scenario, region=kept), said
 
 
 @dataclass(frozen=True, slots=True)

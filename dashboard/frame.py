@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard import address, state
+from dashboard import address, data, state
 from dashboard.form.inputs import draw_inputs
 from dashboard.parts import plain
 from planner.errors import PlannerError
@@ -56,9 +56,13 @@ def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) 
         _draw_ways(ways, pages, address.last())
         head.error(plain(error), icon=":material/error:")
         st.stop()
+    complaints = address.complaints(scenario)
+    scenario, said = data.with_known_regions(scenario)
+    for complaint in said:
+        messages.warning(plain(complaint), icon=":material/warning:")
     _draw_ways(ways, pages, scenario)
     address.write(scenario, page)
-    for complaint in address.complaints(scenario):
+    for complaint in complaints:
         messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
     made = Frame(head, scenario)
     _frame.set(made)

@@ -11,8 +11,10 @@ from planner.answers.verdict import times_text
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
+from planner.supply.options import Option
 
 NEVER = f"not within {MAX_MONTHS // 12} years"
+TENTHS_BELOW_MONTHS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Band:
         if low is None:
             band = f"in more than 90 % of {drawn} it does not within {MAX_MONTHS // 12} years"
         else:
-            half = "" if middle is None else f", half of them by {middle:,.0f}"
+            half = "" if middle is None else f", half of them by {_month(middle)}"
             band = f"in 80 % of {drawn} after {_between(low, high)}{half}"
         return f"{lead}; {band}. Over the term buying is cheaper in {self.share_cheaper:.0%} of them."
 
@@ -76,7 +78,7 @@ def band(found: Plan) -> Band | None:
         share_cheaper=sure.probability_buying_is_cheaper,
         draws=sure.draws,
         purchase=times_text(purchase),
-        rental=sure.rental.offer_text,
+        rental=_rental(sure.rental),
     )
 
 
@@ -85,6 +87,19 @@ def _drawn(question: data.Key, _found: Plan) -> Sensitivity | None:
     return _found.sensitivity()
 
 
+def _rental(rental: Option) -> str:
+    """Name what is rented: all machines of it, as the purchase is."""
+    more = (rental.replicas or 1) > 1
+    return (
+        f"{times_text(rental)} from {rental.provider_title or rental.provider}" if more else rental.offer_text
+    )
+
+
 def _between(low: float, high: float | None) -> str:
     """Write a span of months."""
-    return f"{low:,.0f} to {high:,.0f} months" if high is not None else f"{low:,.0f} months to never"
+    return f"{_month(low)} to {_month(high)} months" if high is not None else f"{_month(low)} months to never"
+
+
+def _month(months: float) -> str:
+    """Write a month; in a short span a tenth of it counts."""
+    return f"{months:,.1f}" if months < TENTHS_BELOW_MONTHS else f"{months:,.0f}"

@@ -231,14 +231,22 @@ def check_regions(scenario: Scenario, rates: Iterable[Rate]) -> None:
     Raises:
         UnknownName: with close matches. Where no price names any region, nothing can be refused.
     """
+    for name, matches in unknown_regions(scenario, rates):
+        raise UnknownName("region", name, matches)
+
+
+def unknown_regions(scenario: Scenario, rates: Iterable[Rate]) -> list[tuple[str, Sequence[str]]]:
+    """Return the regions asked for that nobody offers and that are no place, each with close matches."""
     if not scenario.region:
-        return
+        return []
     offered = sorted({rate.region.lower() for rate in rates if rate.region is not None})
+    found: list[tuple[str, Sequence[str]]] = []
     for name in scenario.region if offered else ():
         is_offered = any(is_in_region(region, (name,)) for region in offered)
         if not is_offered and not is_region(name):
             longer = [region for region in offered if len(region) > 2 or len(name) <= 3]  # not every country
-            raise UnknownName("region", name, close_matches(name, longer))
+            found.append((name, close_matches(name, longer)))
+    return found
 
 
 def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:

@@ -56,6 +56,11 @@ def test_a_band_beyond_the_chart_is_only_said(months):
     assert "80 % of 10,000" in drawing.said or "more than 90 %" in drawing.said
 
 
+def test_a_short_band_has_tenths_of_a_month():
+    text = band(3.84, 4.12, 4.4, base=3.8).text
+    assert "after 3.8 to 4.4 months, half of them by 4.1" in text
+
+
 def test_the_band_is_that_of_the_same_draws_as_on_the_command_line(database):
     found = data.plan(Scenario(**PAYS))
     sure = found.sensitivity()

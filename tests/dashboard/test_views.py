@@ -669,3 +669,11 @@ def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
 
 def options_table(test: AppTest) -> pd.DataFrame:
     return next(table.value for table in test.dataframe if "rank" in table.value.columns)
+
+
+def test_a_region_that_nobody_offers_is_said_and_left_out_of_the_question(database):
+    test = opened(model="qwen3-8b", region="xyz", hours_per_day="8")
+    assert [error.value for error in test.error] == []
+    assert any("'xyz' is offered by nobody" in warning.value for warning in test.warning)
+    assert test.query_params == {"model": "qwen3-8b", "hours_per_day": "8", "v": "1"}
+    assert test.subheader[0].value == opened(model="qwen3-8b", hours_per_day="8").subheader[0].value
