@@ -209,11 +209,12 @@ class Memory:
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price is an earlier one that is bundled, or stood longer than the present one."""
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
-        is_far = not 1 / LEAP < ratio < LEAP  # else another name may be another product
+        if 1 / LEAP < ratio < LEAP:  # an exchange rate or a tax may meet an earlier price by chance
+            return False
         bundled = [
             price
             for price in self._bundled.get(_machine(offer), [])
-            if is_far or price.instance_type == offer.instance_type
+            if price.instance_type == offer.instance_type
         ]
         if any(
             _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
