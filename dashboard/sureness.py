@@ -11,7 +11,6 @@ from planner.answers.verdict import times_text
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
-from planner.supply.options import Option
 
 NEVER = f"not within {MAX_MONTHS // 12} years"
 TENTHS_BELOW_MONTHS = 6.0
@@ -78,21 +77,13 @@ def band(found: Plan) -> Band | None:
         share_cheaper=sure.probability_buying_is_cheaper,
         draws=sure.draws,
         purchase=times_text(purchase),
-        rental=_rental(sure.rental),
+        rental=sure.rental.offer_text,
     )
 
 
 @st.cache_resource(max_entries=128, ttl=data.KEEP_SECONDS, show_spinner=False)
 def _drawn(question: data.Key, _found: Plan) -> Sensitivity | None:
     return _found.sensitivity()
-
-
-def _rental(rental: Option) -> str:
-    """Name what is rented: all machines of it, as the purchase is."""
-    more = (rental.replicas or 1) > 1
-    return (
-        f"{times_text(rental)} from {rental.provider_title or rental.provider}" if more else rental.offer_text
-    )
 
 
 def _between(low: float, high: float | None) -> str:

@@ -58,7 +58,7 @@ class Sensitivity:
         """Return it as `breakeven.sensitivity/1`."""
         return {
             "schema": SENSITIVITY_SCHEMA,
-            "buy": self.purchase.name,
+            "buy": self.purchase.times_text,
             "rent": self.rental.offer_text,
             "saving_usd_per_month": self.saving_usd_per_month,
             "draws": self.draws,

@@ -125,7 +125,7 @@ def mixed(found: MixedFleet, money: Money) -> Drawing:
         }
         for mix in found.tried
     ]
-    names = f"own {found.purchase.name}; rent {found.rental.offer_text}"
+    names = f"own {found.purchase.name}; rent {found.rental.single_offer_text}"
     return replace(drawing, names=names, key="mixed_chart", rows=rows)
 
 

@@ -90,7 +90,7 @@ def cash_flow(
         own_usd=None if own is None else tuple(own.tolist()),
         api_usd=_paid(api, times, assumptions.api_prices),
         rent_name=None if rental is None else rental.offer_text,
-        own_name=None if purchase is None else purchase.name,
+        own_name=None if purchase is None else purchase.times_text,
         api_name=None if api is None else f"{api.name} at {api.provider_title}",
     )
 

@@ -106,8 +106,8 @@ def _line(values: NDArray[np.float64] | None) -> Line | None:
 
 
 def _rent_name(rental: Option | None) -> str | None:
-    return None if rental is None else f"rent {rental.name} ({rental.provider_title})"
+    return None if rental is None else f"rent {rental.times_text} ({rental.provider_title})"
 
 
 def _own_name(purchase: Option | None) -> str | None:
-    return None if purchase is None else f"{'use' if purchase.is_own else 'buy'} {purchase.name}"
+    return None if purchase is None else f"{'use' if purchase.is_own else 'buy'} {purchase.times_text}"

@@ -125,9 +125,9 @@ def _threshold(
         return
     hours = purchase.break_even_hours_per_day
     own = (
-        f"own {purchase.name} if you would run it more than {hours:,.1f} h a day"
+        f"own {purchase.times_text} if you would run it more than {hours:,.1f} h a day"
         if hours is not None
-        else (f"owning {purchase.name} does not pay at any number of hours a day")
+        else (f"owning {purchase.times_text} does not pay at any number of hours a day")
     )
     flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
     price = f"a machine that serves it under {money.exact(flip)}/h"

@@ -160,7 +160,7 @@ def price_date_text(option: Option) -> str:
 
 def times_text(option: Option) -> str:
     """Name a machine, with the number of its copies."""
-    return option.name if option.replicas == 1 else f"{option.replicas} x ({option.name})"
+    return option.times_text
 
 
 def rental_text(option: Option, money: Money) -> str:

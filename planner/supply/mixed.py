@@ -56,7 +56,7 @@ class MixedFleet:
         return {
             "own": self.purchase.name,
             "own_count": self.best.own_count,
-            "rent": self.rental.offer_text,
+            "rent": self.rental.single_offer_text,
             "rent_count": self.best.rent_count,
             "usd_per_month": self.best.usd_per_month,
             "own_usd_per_month": self.best.own_usd_per_month,
@@ -98,7 +98,8 @@ def mixed_fleet(
         for count in candidate.counts
         if (machine := _machine(candidate, fleet.outcome(candidate.gpu.name, count), loads, terms))
     ]
-    counted = counted_purchases((machine.one for machine in machines), purchases, terms.scenario)
+    singles = [machine.one for machine in machines]
+    counted = counted_purchases(singles, [*purchases, *singles], terms.scenario)
     kept = [machine for machine in machines if any(machine.one is option for option in counted)]
     wholes = [_all_owned(machine, loads, terms) for machine in kept]
     rentals = [hourly] if terms.rental is None or terms.rental is hourly else [hourly, terms.rental]

@@ -146,9 +146,22 @@ class Option:
         )
 
     @property
+    def times_text(self) -> str:
+        """The machine, with the number of its copies."""
+        return self.name if self.replicas in (None, 1) else f"{self.replicas} x ({self.name})"
+
+    @property
     def offer_text(self) -> str:
-        """Machine, provider and tier of a rental in a few words."""
-        return ", ".join(part for part in (f"{self.name} from {self.provider}", self.tier) if part)
+        """Machines, provider and tier of a rental in a few words."""
+        return self._from(self.times_text)
+
+    @property
+    def single_offer_text(self) -> str:
+        """The same of one of its copies."""
+        return self._from(self.name)
+
+    def _from(self, machines: str) -> str:
+        return ", ".join(part for part in (f"{machines} from {self.provider}", self.tier) if part)
 
     @property
     def is_spot(self) -> bool:
