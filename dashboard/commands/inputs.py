@@ -14,11 +14,13 @@ from dashboard.commands.base import UsageError, one_line
 from dashboard.commands.files import read_text
 from dashboard.files.modelfiles import Stated, is_file_name, open_model
 from dashboard.files.ownresults import kept_results
+from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
 from planner.errors import UnknownName
-from planner.measurements.measured import Measurement, measurement_of, read_measurement
+from planner.measurements.belonging import batch_of, check_possible
+from planner.measurements.measured import LLAMA_BENCH, Measurement, measurement_of, read_measurement
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.serving.notes import model_context
 from planner.workload import Engine, Machine, Workload
@@ -79,18 +81,29 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     if options.get("provider"):
         options["provider"] = _provider_keys(options["provider"])
     quant = find_quant(str(options.get("quant", DEFAULT_QUANT)))
+    document = _sizing_document(options.get("sizing"))
+    at_batch = batch_of(document)
+    if at_batch not in (None, 1) and "batch" not in options:
+        options["batch"] = at_batch
+        warnings.append(f"--sizing: it was measured at batch {at_batch}: --batch {at_batch} is taken")
     scenario = Scenario.from_mapping({**options, "quant": quant.name})
     machine = None
     if scenario.gpu is not None:
         machine = machine_named(scenario.gpu, scenario.gpus or 1, warnings)
         scenario = replace(scenario, gpu=machine.gpu.name)
+    measured = _measured(scenario, document, warnings)
+    if measured is not None and document is not None:
+        gpu = all_gpus()[measured.gpu]
+        may_draft = measured.source != LLAMA_BENCH
+        work = scenario.workload(found.model, quant)
+        check_possible(measured.decode_tokens_per_s, work, gpu, measured.gpu_count, may_draft=may_draft)
     return Asked(
         scenario=scenario,
         model=found.model,
         quant=quant,
         machine=machine,
         is_file=found.is_file,
-        measured=_measured(scenario, warnings),
+        measured=measured,
         own_results=kept_results(os.environ),
         warnings=(*warnings, *scenario.warnings, *_context_warning(scenario, found.model)),
     )
@@ -165,16 +178,23 @@ def _provider_keys(names: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(provider_info(name).name for name in listed if name.strip())
 
 
-def _measured(scenario: Scenario, warnings: list[str]) -> Measurement | None:
-    """Return the speed that an option states, or the file of `--sizing`."""
-    if scenario.sizing is None:
-        return measurement_of(scenario)
-    text = read_text(scenario.sizing, "--sizing")
+def _sizing_document(name: object) -> Any:
+    """Return what the file of `--sizing` holds; None without one."""
+    if name is None:
+        return None
+    text = read_text(str(name), "--sizing")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else one_line(str(error))
-        raise UsageError(f"--sizing: {scenario.sizing} is not JSON ({why})") from error
+        raise UsageError(f"--sizing: {name} is not JSON ({why})") from error
+    return () if document is None else document  # `null` is of no known form either
+
+
+def _measured(scenario: Scenario, document: Any, warnings: list[str]) -> Measurement | None:
+    """Return the speed that an option states, or the file of `--sizing`."""
+    if document is None:
+        return measurement_of(scenario)
     measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
     if remark is not None:
         warnings.append(f"--sizing: {remark}")

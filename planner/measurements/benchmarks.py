@@ -115,7 +115,7 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     if bool(given) is bool(written):
         raise _NotTaken("prompt and answer in one figure")
     file = str(row.get("model_filename") or "")
-    model = _model(setup.model, [_stem(file)], "a file whose name says its model, or --model")
+    model = _model(setup.model, [file_stem(file)], "a file whose name says its model, or --model")
     _check_all_on_gpus(row, model)
     devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
     ubatch = _count(row, "n_ubatch") or DEFAULT_UBATCH
@@ -124,7 +124,7 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
         raise _NotTaken(f"a cache in {row.get('type_k')}")
     values = {
         **_common(row, name, setup, model, remarks),
-        "quant": _gguf_format(model, setup, str(row.get("model_type") or ""), file),
+        "quant": gguf_format(model, setup, str(row.get("model_type") or ""), file),
         "quant_name": str(row.get("model_type") or file),
         "kv_dtype": str(cache),
         "engine": str(Engine.LLAMA_CPP),
@@ -176,7 +176,7 @@ def _of_server(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[st
         "engine": str(Engine(backend)),
         "engine_name": backend,
         **_machine([], setup, remarks),
-        "concurrency": _in_flight(row, requests),
+        "concurrency": in_flight(row),
         "requests": requests,
         "input_tokens": _number(row, "total_input_tokens") / requests,
         "output_tokens": _number(row, "total_output_tokens") / requests,
@@ -194,11 +194,11 @@ def _of_server(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[st
     return found
 
 
-def _in_flight(row: Mapping[str, Any], requests: int) -> int:
-    """Return the requests in flight: the limit, all of them, or by Little's law at the rate that was kept."""
-    limit = _count(row, "max_concurrency")
-    if limit:
-        return min(limit, requests)
+def in_flight(row: Mapping[str, Any]) -> int | None:
+    """Return the requests in flight: the limit, all of them, by Little's law; None where nothing says."""
+    requests, limit = _count(row, "completed") or _count(row, "num_prompts"), _count(row, "max_concurrency")
+    if limit or not requests:
+        return min(limit, requests or limit) or None
     rate = str(row.get("request_rate") or "inf")
     if rate == "inf" or row.get("request_throughput") is None:
         return requests
@@ -212,7 +212,7 @@ def _common(
 ) -> dict[str, Any]:
     if setup.engine is not None and ("avg_ts" in row) is not (setup.engine == Engine.LLAMA_CPP):
         raise InvalidScenario("engine", setup.engine, "the engine that the file is of, or none")
-    published = _stem(str(row.get("model_filename") or row.get("model_id") or ""))
+    published = file_stem(str(row.get("model_filename") or row.get("model_id") or ""))
     if setup.model is not None and published:
         remarks.setdefault(f"--model {model.id} is taken for {published!r}", 0)
     when = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", str(row.get("test_time") or row.get("date") or ""))
@@ -247,7 +247,7 @@ def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:
     if given is not None:
         return find_model(given).model
     for name in names:
-        for candidate in (name, _FORMAT_AT_END.sub("", name), name.rpartition("/")[2]):
+        for candidate in (name, without_format(name), name.rpartition("/")[2]):
             try:
                 return find_model(candidate).model
             except PlannerError:
@@ -257,13 +257,13 @@ def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:
     raise InvalidScenario("model", None, allowed)
 
 
-def _gguf_format(model: Model, setup: Setup, type_text: str, file: str) -> str:
+def gguf_format(model: Model | None, setup: Setup, type_text: str, file: str) -> str:
     """Return the format that a GGUF file holds."""
     if setup.quant is not None:
         return find_quant(setup.quant).name
-    if (model.native_dtype or "").startswith("mxfp4"):
+    if model is not None and (model.native_dtype or "").startswith("mxfp4"):
         return "MXFP4"  # experts keep their four bits, whatever the file is called
-    stem = _FORMAT_AT_END.search(_stem(file))
+    stem = _FORMAT_AT_END.search(file_stem(file))
     written = _FORMAT.search(type_text)
     candidates = []
     if written is not None:
@@ -279,7 +279,13 @@ def _gguf_format(model: Model, setup: Setup, type_text: str, file: str) -> str:
     raise InvalidScenario("quant", type_text or file, "the format of the file (`breakeven quants`)")
 
 
-def _stem(file: str) -> str:
+def without_format(name: str) -> str:
+    """Return the name of a model's file without the format at its end."""
+    return _FORMAT_AT_END.sub("", name)
+
+
+def file_stem(file: str) -> str:
+    """Return the name of a GGUF file without folder, part and ending; any other name as it is."""
     name = file.replace("\\", "/").rpartition("/")[2] if file.endswith(".gguf") else file
     return _PART.sub("", name.removesuffix(".gguf"))
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from planner.catalogues.gpus import find_gpu
 from planner.errors import InvalidScenario
+from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
 
 _KNOWN_FORMS = "the output of `breakeven size --json`, `llama-bench -o json` or vLLM `bench serve`"
+LLAMA_BENCH = "llama-bench"  # the source of what it measured: one sequence, no drafts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +76,18 @@ def read_measurement(
         document: The parsed JSON.
         gpu: The machine, where the document does not name it.
         gpu_count: Its GPUs, where the document does not say.
-        asked: The question; a sizing of another model is refused, one at other settings remarked on.
+        asked: The question; what the file names of another model, format, device or load is refused.
 
     Returns:
         The measured machine and speed, and a remark where one of them was taken from the options.
 
     Raises:
-        InvalidScenario: if the form is not known, or it names no machine, another model, or no usable speed.
+        InvalidScenario: if the form is not known, or it names no machine, another model,
+            format, device or batch, or no usable speed.
         UnknownName: if the GPU is unknown.
     """
     if isinstance(document, Sequence) and not isinstance(document, str):
-        return _from_llama_bench(document, gpu, gpu_count)
+        return _from_llama_bench(document, gpu, gpu_count, asked)
     if not isinstance(document, Mapping):
         raise InvalidScenario("sizing", type(document).__name__, _KNOWN_FORMS)
     if document.get("schema") == "breakeven.size/1":
@@ -95,11 +98,9 @@ def read_measurement(
         if milliseconds <= 0.0:
             raise InvalidScenario("sizing", tpot_ms, "a time between tokens above 0 ms")
         remark = "vLLM bench serve does not name its machine: gpu and gpus are taken"
-        in_flight = document.get("max_concurrency")
-        if asked is not None and in_flight and in_flight != asked.batch:
-            remark = (
-                f"{remark}; it was measured with {in_flight} requests in flight, --batch is {asked.batch}"
-            )
+        if asked is not None:
+            model = check_model(str(document.get("model_id") or ""), "", asked)
+            remark = _joined(remark, model, check_batch(batch_of(document), asked)) or remark
         return _measurement(gpu, gpu_count or 1, 1000.0 / milliseconds, "vLLM bench serve", remark)
     raise InvalidScenario("sizing", ", ".join(sorted(map(str, document))[:5]), _KNOWN_FORMS)
 
@@ -121,16 +122,23 @@ def _from_size(document: Mapping[str, Any], asked: Scenario | None) -> tuple[Mea
         if not 0.0 < low <= found.decode_tokens_per_s <= high:
             raise InvalidScenario("sizing", f"{low:g} to {high:g}", "a range that holds its decode speed")
         found = replace(found, estimated_range=(low, high))
-    return found, "; ".join(text for text in (ambiguity, remark) if text) or None
+    return found, _joined(ambiguity, remark)
+
+
+def _joined(*remarks: str | None) -> str | None:
+    return "; ".join(remark for remark in remarks if remark) or None
 
 
 def _difference(document: Mapping[str, Any], asked: Scenario) -> str | None:
-    """Refuse a sizing of another model; say which settings differ from the question's."""
+    """Refuse a sizing of another model or format; say which settings differ from the question's."""
     model = document.get("model")
     name = model.get("id") if isinstance(model, Mapping) else model
     if isinstance(name, str) and name != asked.model:
         raise InvalidScenario("sizing", name, f"a sizing of the model that is asked for, {asked.model}")
-    pairs = {"quant": asked.quant, "context_tokens": asked.context, "batch": asked.batch}
+    quant = document.get("quant")
+    if isinstance(quant, str) and quant != asked.quant:
+        raise InvalidScenario("sizing", quant, f"a sizing in {asked.quant}, or quant {quant}")
+    pairs: dict[str, object] = {"context_tokens": asked.context, "batch": asked.batch}
     pairs["kv_dtype"] = asked.kv_dtype
     other = [
         f"{key.removesuffix('_tokens')} {document[key]} (asked: {value})"
@@ -141,7 +149,7 @@ def _difference(document: Mapping[str, Any], asked: Scenario) -> str | None:
 
 
 def _from_llama_bench(
-    rows: Sequence[Any], gpu: str | None, gpu_count: int | None
+    rows: Sequence[Any], gpu: str | None, gpu_count: int | None, asked: Scenario | None
 ) -> tuple[Measurement, str | None]:
     """Read `llama-bench -o json`: rows with n_gen and no prompt hold the decode speed."""
     decode = [
@@ -149,15 +157,17 @@ def _from_llama_bench(
     ]
     if not decode:
         raise InvalidScenario("sizing", f"{len(rows)} rows", f"{_KNOWN_FORMS}: with a row of n_gen tokens")
-    row = decode[-1]
+    row, remark = decode[-1], None
+    if asked is not None:
+        remark = check_model(str(row.get("model_filename") or ""), str(row.get("model_type") or ""), asked)
+        check_batch(1, asked)
+    if row.get("n_gpu_layers") in (0, "0") or str(row.get("backends") or "") in ("CPU", "BLAS"):
+        raise InvalidScenario("sizing", "layers in host memory", "a measurement on GPUs")
     devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
-    remark = None
-    if gpu is not None:
-        remark = f"gpu {gpu} is taken for {devices[0]!r}" if devices and devices[0] != gpu else None
-        return _measurement(gpu, gpu_count or len(devices) or 1, row.get("avg_ts"), "llama-bench", remark)
-    return _measurement(
-        devices[0] if devices else None, gpu_count or len(devices), row.get("avg_ts"), "llama-bench", None
-    )
+    named = gpu or (devices[0] if devices else None)
+    if named is not None:
+        remark = _joined(remark, check_machine(devices, named, gpu_count))
+    return _measurement(named, gpu_count or len(devices) or 1, row.get("avg_ts"), LLAMA_BENCH, remark)
 
 
 def _measurement(
@@ -173,7 +183,8 @@ def _measurement(
         raise InvalidScenario("sizing", tokens_per_s, "a decode speed above 0 tokens/s, of 1 GPU or more")
     match = find_gpu(gpu)
     if match.ambiguous_with:
-        remark = f"{gpu!r} may also mean {', '.join(match.ambiguous_with)}: {match.gpu.name} is taken"
+        others = ", ".join(match.ambiguous_with)
+        remark = _joined(remark, f"{gpu!r} may also mean {others}: {match.gpu.name} is taken")
     return (
         Measurement(gpu=match.gpu.name, gpu_count=count, decode_tokens_per_s=speed, source=source),
         remark,

@@ -326,6 +326,23 @@ def test_a_file_of_llama_bench_gives_the_measured_speed_of_its_machine(cli, tmp_
     assert (other["gpu"], other["speed"]["decode_tokens_per_s"]) == ("H100 SXM", 99)
 
 
+def test_a_served_benchmark_brings_its_batch(cli, tmp_path):
+    file = tmp_path / "serve.json"
+    document = {"model_id": "Qwen/Qwen3-8B", "completed": 100, "max_concurrency": 8, "median_tpot_ms": 14}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    asked = ("size", "qwen3-8b", "--quant", "BF16", "--gpu", "H100 SXM", "--sizing", file)
+    ran = cli(*asked, "--json")
+    assert (ran.document["batch"], ran.document["speed"]["source"]) == (8, "measured")
+    assert "it was measured at batch 8: --batch 8 is taken" in ran.err
+    other = cli(*asked, "--batch", 4)
+    assert (other.code, other.out, other.err.count("\n")) == (2, "", 1)
+    assert "batch 8" in other.err
+    file.write_text(json.dumps({**document, "median_tpot_ms": 1e-6}), encoding="utf-8")
+    absurd = cli(*asked)
+    assert (absurd.code, absurd.err.count("\n")) == (2, 1)
+    assert "what the bandwidth of 1x H100 SXM allows" in absurd.err
+
+
 def test_a_sizing_of_its_own_stays_an_estimate(cli, tmp_path):
     file = tmp_path / "sizing.json"
     file.write_text(cli("size", "llama-3.1-8b-instruct", "--gpu", "RTX 4090", "--json").out, encoding="utf-8")

@@ -7,6 +7,7 @@ from planner.catalogues.models import find_model
 from planner.catalogues.quants import find_quant
 from planner.compare import plan
 from planner.errors import InvalidScenario, UnknownName
+from planner.measurements.belonging import batch_of, check_possible
 from planner.measurements.measured import Measurement, read_measurement
 from planner.scenario import Scenario
 from planner.sizing import size
@@ -75,16 +76,74 @@ def test_an_estimate_proves_not_that_the_model_fits() -> None:
 def test_a_sizing_of_another_model_is_refused_and_other_settings_are_named() -> None:
     with pytest.raises(InvalidScenario, match=CODER):
         read_measurement(size_document(), asked=Scenario(model=CODER))
-    _, remark = read_measurement(size_document(), asked=Scenario(model=SMALL, batch=4, quant="BF16"))
-    assert remark == "it was made for quant Q4_K_M (asked: BF16), batch 1 (asked: 4)"
+    with pytest.raises(InvalidScenario, match="'Q4_K_M' is not allowed; give a sizing in BF16"):
+        read_measurement(size_document(), asked=Scenario(model=SMALL, quant="BF16"))
+    _, remark = read_measurement(size_document(), asked=Scenario(model=SMALL, batch=4, context=4096))
+    assert remark == "it was made for context 8192 (asked: 4096), batch 1 (asked: 4)"
     assert read_measurement(size_document(), asked=Scenario(model=SMALL))[1] is None
 
 
-def test_a_benchmark_with_other_requests_in_flight_says_so() -> None:
-    document = {"median_tpot_ms": 20.0, "max_concurrency": 64}
-    _, remark = read_measurement(document, gpu="RTX 4090", asked=Scenario(model=SMALL))
+QWEN_BENCH = [
+    {**row, "model_filename": "/m/Qwen3-8B-Q4_K_M.gguf", "model_type": "qwen3 8B Q4_K - Medium"}
+    for row in LLAMA_BENCH
+]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        (Scenario(model="llama-3.3-70b-instruct"), "'qwen3-8b' .* that is asked for, llama-3.3-70b-instruct"),
+        (Scenario(model="qwen3-8b", quant="BF16"), "'Q4_K_M' .* in BF16, or quant Q4_K_M"),
+        (Scenario(model="qwen3-8b", gpu="H100 SXM"), "'NVIDIA GeForce RTX 4090' .* on H100 SXM, or that gpu"),
+        (Scenario(model="qwen3-8b", gpus=2), "'1x RTX 4090' .* on 2x, or gpus 1"),
+        (
+            Scenario(model="qwen3-8b", batch=8),
+            "'measured at batch 1' .* batch 1, or a measurement at batch 8",
+        ),
+    ],
+    ids=["model", "format", "device", "count", "batch"],
+)
+def test_a_benchmark_of_something_else_is_refused(scenario: Scenario, message: str) -> None:
+    with pytest.raises(InvalidScenario, match=message):
+        read_measurement(QWEN_BENCH, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
+
+
+def test_a_benchmark_of_what_is_asked_for_is_taken_without_a_word() -> None:
+    scenario = Scenario(model="qwen3-8b", gpu="RTX 4090", gpus=1)
+    found, remark = read_measurement(QWEN_BENCH, gpu="RTX 4090", gpu_count=1, asked=scenario)
+    assert (found.key, found.decode_tokens_per_s, remark) == (("RTX 4090", 1), 128.5, None)
+    unknown = [{**row, "model_filename": "mine.gguf", "model_type": ""} for row in QWEN_BENCH]
+    assert read_measurement(unknown, asked=scenario)[1] == "model qwen3-8b is taken for 'mine'"
+    with pytest.raises(InvalidScenario, match="layers in host memory"):
+        read_measurement([{**QWEN_BENCH[1], "n_gpu_layers": 0}], asked=scenario)
+
+
+def test_a_speed_beyond_the_bandwidth_is_refused() -> None:
+    """4.6 GB of weights at 1,008 GB/s: 219 tokens/s at most, and five times that where a server drafts."""
+    work = Scenario(model="qwen3-8b").workload(find_model("qwen3-8b").model, find_quant("Q4_K_M"))
+    gpu = find_gpu("RTX 4090").gpu
+    check_possible(215.0, work, gpu, 1, may_draft=False)
+    check_possible(430.0, work, gpu, 2, may_draft=False)
+    check_possible(1000.0, work, gpu, 1, may_draft=True)
+    for tokens_per_s, may_draft in ((225.0, False), (1150.0, True)):
+        with pytest.raises(InvalidScenario, match="the bandwidth of 1x RTX 4090 allows"):
+            check_possible(tokens_per_s, work, gpu, 1, may_draft=may_draft)
+
+
+def test_a_served_benchmark_counts_at_its_own_batch_only() -> None:
+    document = {"median_tpot_ms": 20.0, "max_concurrency": 64, "model_id": "Qwen/Qwen3-8B"}
+    assert batch_of(document) == 64
+    with pytest.raises(
+        InvalidScenario, match=r"'measured at batch 64' .* batch 64, or a measurement at batch 1"
+    ):
+        read_measurement(document, gpu="RTX 4090", asked=Scenario(model="qwen3-8b"))
+    found, _ = read_measurement(document, gpu="RTX 4090", asked=Scenario(model="qwen3-8b", batch=64))
+    assert found.decode_tokens_per_s == 50.0
+    with pytest.raises(InvalidScenario, match="'qwen3-8b'"):
+        read_measurement(document, gpu="RTX 4090", asked=Scenario(model=SMALL, batch=64))
+    _, remark = read_measurement({"median_tpot_ms": 20.0}, gpu="RTX 4090", asked=Scenario(model=SMALL))
     assert remark is not None
-    assert remark.endswith("it was measured with 64 requests in flight, --batch is 1")
+    assert remark.endswith("how many requests were in flight: batch 1 is taken")
 
 
 def test_llama_bench_names_its_machine() -> None:

@@ -1,0 +1,140 @@
+"""Whether a benchmark is of what is asked for: the model, format, machine and load that its file names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planner.catalogues.gpus import Gpu, GpuMatch, find_gpu
+from planner.catalogues.models import ModelMatch, find_model
+from planner.errors import InvalidScenario, PlannerError, UnknownName
+from planner.measurements.benchmarks import Setup, file_stem, gguf_format, in_flight, without_format
+from planner.scenario import Scenario
+from planner.serving.question import weights_of
+from planner.serving.shape import shape_of
+from planner.serving.work import experts_read_share
+from planner.units import GB
+from planner.workload import Workload
+
+# Tokens of one step where a server drafts ahead; llama-bench never does.
+MOST_DRAFTED = 5.0
+
+
+def batch_of(document: Any) -> int | None:
+    """Return the requests in flight of a benchmark; None where its file does not say."""
+    if isinstance(document, Sequence) and not isinstance(document, str):
+        rows = [row for row in document if isinstance(row, Mapping)]
+        return 1 if any("avg_ts" in row for row in rows) else None
+    if not isinstance(document, Mapping) or "schema" in document:
+        return None
+    return in_flight(document)
+
+
+def check_model(file: str, type_text: str, asked: Scenario) -> str | None:
+    """
+    Compare the model and format that a benchmark names with those that are asked for.
+
+    Returns:
+        A remark where the model's name is not known, so that it cannot be compared.
+
+    Raises:
+        InvalidScenario: if it is of another model or format.
+    """
+    name = file_stem(file)
+    if not name and not type_text:
+        return None
+    measured, wanted = _model(name), _model(file_stem(asked.model))
+    if measured is not None and wanted is not None and measured.model.id != wanted.model.id:
+        allowed = f"a measurement of the model that is asked for, {asked.model}"
+        raise InvalidScenario("sizing", measured.model.id, allowed)
+    quant = None if measured is None else measured.quant
+    if type_text or file.endswith(".gguf"):
+        try:
+            quant = gguf_format(None if measured is None else measured.model, Setup(), type_text, file)
+        except InvalidScenario:
+            quant = None  # the file does not name it
+    if quant is not None and quant != asked.quant:
+        raise InvalidScenario("sizing", quant, f"a measurement in {asked.quant}, or quant {quant}")
+    if name and (measured is None or wanted is None) and name != file_stem(asked.model):
+        return f"model {asked.model} is taken for {name!r}"
+    return None
+
+
+def check_machine(devices: Sequence[str], gpu: str, gpu_count: int | None) -> str | None:
+    """
+    Compare the devices that a benchmark names with the machine that is asked for.
+
+    Raises:
+        InvalidScenario: if it ran on another device, or on another number of them.
+    """
+    if not devices:
+        return None
+    if len(set(devices)) > 1:
+        raise InvalidScenario("sizing", ", ".join(devices), "a measurement on GPUs of one kind")
+    try:
+        match = find_gpu(devices[0])
+    except UnknownName:
+        return f"gpu {gpu} is taken for {devices[0]!r}"
+    wanted = find_gpu(gpu)
+    if not _names(match) & _names(wanted):
+        raise InvalidScenario("sizing", devices[0], f"a measurement on {wanted.gpu.name}, or that gpu")
+    if gpu_count is not None and gpu_count != len(devices):
+        of = f"{len(devices)}x {wanted.gpu.name}"
+        raise InvalidScenario("sizing", of, f"a measurement on {gpu_count}x, or gpus {len(devices)}")
+    return None
+
+
+def check_batch(measured: int | None, asked: Scenario) -> str | None:
+    """
+    Compare the load of a benchmark with the batch that is asked for.
+
+    Raises:
+        InvalidScenario: if it was measured at another batch.
+    """
+    if measured is None:
+        return f"it does not say how many requests were in flight: batch {asked.batch} is taken"
+    if measured != asked.batch:
+        allowed = f"batch {measured}, or a measurement at batch {asked.batch}"
+        raise InvalidScenario("sizing", f"measured at batch {measured}", allowed)
+    return None
+
+
+def check_possible(tokens_per_s: float, work: Workload, gpu: Gpu, gpu_count: int, *, may_draft: bool) -> None:
+    """
+    Refuse a decode speed at which the weights of each step could not be read.
+
+    Args:
+        tokens_per_s: Of one sequence. [tokens/s]
+        work: What was served.
+        gpu: On which device.
+        gpu_count: On how many of them.
+        may_draft: Whether a step may give several tokens.
+
+    Raises:
+        InvalidScenario: if it is beyond the bandwidth of the GPUs.
+    """
+    held = weights_of(work)
+    routed = float(held.routed_bytes)
+    if routed:
+        routed *= float(experts_read_share(shape_of(work.model).routed_share, 1.0, 1.0))
+    read_bytes = (float(held.dense_read_bytes) + routed) * (1.0 - work.offload_fraction)
+    if gpu.bandwidth_gb_per_s is None or read_bytes <= 0.0:
+        return
+    most = gpu.bandwidth_gb_per_s * GB * gpu_count / read_bytes * (MOST_DRAFTED if may_draft else 1.0)
+    if tokens_per_s > most:
+        machine = f"{gpu_count}x {gpu.name}"
+        allowed = (
+            f"what the bandwidth of {machine} allows: up to {most:,.4g} tokens/s of this model and format"
+        )
+        raise InvalidScenario("sizing", tokens_per_s, allowed)
+
+
+def _model(name: str) -> ModelMatch | None:
+    for candidate in (name, without_format(name), name.rpartition("/")[2]):
+        try:
+            return find_model(candidate)
+        except PlannerError:
+            continue
+    return None
+
+
+def _names(match: GpuMatch) -> set[str]:
+    return {match.gpu.name, *match.ambiguous_with}
