@@ -99,8 +99,17 @@ def _by_layer(header: GgufHeader) -> list[dict[str, Tensor]]:
     layers: list[dict[str, Tensor]] = [{} for _ in range(count - drafts)]
     for tensor in header.table.tensors:
         number = layer_of(tensor.name)
-        if number is not None and number < len(layers) and tensor.name.startswith("blk."):
+        if number is None or not tensor.name.startswith("blk."):
+            continue
+        if number >= count:
+            what = f"block_count is {count}, and its tensors go up to block {number}; convert the model again"
+            raise UnreadableModel(header.where, what)
+        if number < len(layers):
             layers[number][tensor.name.split(".", 2)[2]] = tensor
+    empty = [number for number, layer in enumerate(layers) if not layer]
+    if empty:
+        what = f"tensors are missing: none of block {empty[0]}, block_count is {count}; fetch the whole file"
+        raise UnreadableModel(header.where, what)
     return layers
 
 
@@ -130,6 +139,8 @@ def _attention(header: GgufHeader, config: dict[str, Any], layers: list[dict[str
         else:
             config[name] = value
     config["head_dim"] = header.value("attention.key_length")
+    if config["head_dim"] == 0:
+        raise UnreadableModel(header.where, "attention.key_length is 0; a head has at least 1 dimension")
     width = header.value("attention.value_length")
     config["v_head_dim"] = width if width != config["head_dim"] else None
     words = _words(header, layers)
@@ -147,7 +158,11 @@ def _attention(header: GgufHeader, config: dict[str, Any], layers: list[dict[str
         config["per_layer_config"] = per_layer
     if "moe" in words or "mlp" in words:
         if config["model_type"] != "nemotron_h":
-            what = f"architecture {header.architecture!r} has layers without a mixer, which are not modelled"
+            bare = next(number for number, word in enumerate(words) if word in ("moe", "mlp"))
+            what = (
+                f"block {bare} has no tensors of attention: they are missing, or {header.architecture!r} is "
+                "built in a way that is not modelled"
+            )
             raise UnknownArchitecture(header.where, what)
         config["layers_block_type"] = ["attention" if word == "full_attention" else word for word in words]
     elif _are_telling(header, config["model_type"], words):

@@ -264,6 +264,19 @@ def test_a_header_that_cannot_be_is_refused_in_one_line(fields, tensors, why):
     assert str(caught.value).startswith("model.gguf: ")
 
 
+def test_a_header_with_fewer_or_more_blocks_than_its_tensors_is_refused():
+    with pytest.raises(UnreadableModel, match="block_count is 8, and its tensors go up to block 8"):
+        read(llama_8b_fields(**{"llama.block_count": 8}), LLAMA)
+    without = {name: tensor for name, tensor in LLAMA.items() if not name.startswith("blk.7.")}
+    with pytest.raises(UnreadableModel, match="tensors are missing: none of block 7, block_count is 32"):
+        read(llama_8b_fields(), without)
+    no_attention = {name: tensor for name, tensor in LLAMA.items() if not name.startswith("blk.7.attn_")}
+    with pytest.raises(UnreadableModel, match="block 7 has no tensors of attention: they are missing, or"):
+        read(llama_8b_fields(), no_attention)
+    with pytest.raises(UnreadableModel, match=r"attention\.key_length is 0"):
+        read(llama_8b_fields(**{"llama.attention.key_length": 0}), LLAMA)
+
+
 def test_an_architecture_that_keeps_something_else_is_refused_not_guessed():
     fields = {name.replace("llama.", "rwkv9."): value for name, value in llama_8b_fields().items()}
     fields |= {"general.architecture": "rwkv9", "rwkv9.wkv.head_size": 64}
