@@ -257,7 +257,7 @@ def _vllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
     if work.kv_dtype is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8"]
     if work.most_sequences or work.batch > _SERVING_SEQUENCES:
-        arguments += ["--max-num-seqs", str(max(work.most_sequences or 0, work.batch))]
+        arguments += ["--max-num-seqs", str(work.most_sequences or work.batch)]
     if work.offload_fraction:
         per_gpu = sizing.memory.offloaded_bytes / sizing.machine.gpu_count / GIB
         arguments += ["--cpu-offload-gb", f"{math.ceil(per_gpu)}"]
@@ -287,7 +287,7 @@ def _sglang(sizing: Sizing, name: str, online: str | None) -> list[str]:
     if work.kv_dtype is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8_e4m3"]
     if work.most_sequences or work.batch > _SERVING_SEQUENCES:
-        arguments += ["--max-running-requests", str(max(work.most_sequences or 0, work.batch))]
+        arguments += ["--max-running-requests", str(work.most_sequences or work.batch)]
     return arguments
 
 
@@ -307,7 +307,7 @@ def _trtllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
         "--max_seq_len",
         str(work.context_tokens),
         "--max_batch_size",
-        str(work.batch),
+        str(work.most_sequences or work.batch),
         "--kv_cache_free_gpu_memory_fraction",
         f"{work.memory_fraction or constants().memory.serving_memory_fraction:.2f}",
     ]

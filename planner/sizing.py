@@ -260,6 +260,7 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
         )
     ]
     basis = "official-size" if held.is_official else "config-formula"
+    most = np.inf if question.most_sequences is None else question.most_sequences
     return [
         Memory(
             weights_bytes=weight,
@@ -271,7 +272,7 @@ def _memories(question: Question, memory: MemoryColumns, held: Weights, count: i
             usable_bytes=usable,
             fits=fits,
             max_context_tokens=int(context) or None,
-            max_batch=int(sequences),
+            max_batch=int(min(sequences, most)),
             basis=basis,
         )
         for weight, cache, state, runtime, offloaded, spilled, usable, fits, context, sequences in zip(

@@ -143,6 +143,11 @@ class Workload:
             raise InvalidScenario("memory_fraction", self.memory_fraction, "a fraction above 0 and up to 1")
         if self.most_sequences is not None and self.most_sequences < 1:
             raise InvalidScenario("max_sequences", self.most_sequences, "at least 1 sequence")
+        if self.most_sequences is not None and self.most_sequences < self.batch:
+            allowed = (
+                f"at least batch {self.batch}, or a batch up to {self.most_sequences}: the others would wait"
+            )
+            raise InvalidScenario("max_sequences", self.most_sequences, allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,7 @@ def test_settings_that_make_no_sense_are_refused_by_name(asked, field):
         {"drafted_tokens": 99, "acceptance": 0.5},
         {"memory_fraction": 0.0},
         {"most_sequences": 0},
+        {"most_sequences": 7, "batch": 8},
     ],
 )
 def test_a_workload_refuses_them_too(asked):
@@ -185,3 +186,12 @@ def test_a_plan_over_machines_of_many_sizes_takes_groups_where_they_divide_them(
         assert option.point is not None
         alone = sized(LLAMA_70B, count, layout=Layout(pipeline=2), batch=option.point.sizing.workload.batch)
         assert option.point.sizing.memory.total_bytes == pytest.approx(alone.memory.total_bytes)
+
+
+def test_a_server_takes_no_more_sequences_than_it_is_set_up_for() -> None:
+    with pytest.raises(InvalidScenario, match="max_sequences: 2 is not allowed; give at least batch 8"):
+        sized(LLAMA_70B, 8, "H100 SXM", batch=8, most_sequences=2)
+    few = sized(LLAMA_70B, 8, "H100 SXM", batch=2, most_sequences=2)
+    assert sized(LLAMA_70B, 8, "H100 SXM", batch=2).memory.max_batch > few.memory.max_batch == 2
+    arguments = launch(few, Engine.VLLM).arguments
+    assert arguments[arguments.index("--max-num-seqs") + 1] == "2"
