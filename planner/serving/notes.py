@@ -218,15 +218,24 @@ def _rank_note(work: Workload, machine: Machine) -> str | None:
         return None
     if not is_tensor_parallel(work.engine):
         return f"llama.cpp splits layers: {n} GPUs hold more, one stream is no faster than on one"
+    layout = work.layout
+    if work.method is Method.SIMPLE or not layout.divides(float(n)):
+        layout = Layout()
+    ranks = n // layout.pipeline // layout.attention_data  # that share the attention of a layer
+    if ranks == 1:
+        return None
     heads = work.model.num_attention_heads
-    if heads and heads % n:
-        return f"{heads} attention heads do not divide among {n} GPUs: engines refuse that tensor parallelism"
+    if heads and heads % ranks:
+        what = f"{heads} attention heads do not divide among {ranks} GPUs"
+        return f"{what}: engines refuse that tensor parallelism"
     kinds = {group.kind for group in work.model.attention_groups}
     if kinds & {AttentionKind.MLA, AttentionKind.COMPRESSED_LATENT}:
-        return f"the latent cache is kept on each of the {n} GPUs"
-    fewest = min((int(term.kv_heads) for term in shape_of(work.model).cache_terms), default=n)
-    if fewest < n or fewest % n:
-        return f"{fewest} KV heads on {n} GPUs: some of the cache is kept more than once"
+        if ranks == n:
+            return f"the latent cache is kept on each of the {n} GPUs"
+        return f"the latent cache of a sequence is kept {ranks} times on the {n} GPUs"
+    fewest = min((int(term.kv_heads) for term in shape_of(work.model).cache_terms), default=ranks)
+    if fewest < ranks or fewest % ranks:
+        return f"{fewest} KV heads on {ranks} GPUs: some of the cache is kept more than once"
     return None
 
 

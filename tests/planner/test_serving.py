@@ -195,3 +195,25 @@ def test_a_server_takes_no_more_sequences_than_it_is_set_up_for() -> None:
     assert sized(LLAMA_70B, 8, "H100 SXM", batch=2).memory.max_batch > few.memory.max_batch == 2
     arguments = launch(few, Engine.VLLM).arguments
     assert arguments[arguments.index("--max-num-seqs") + 1] == "2"
+
+
+@pytest.mark.parametrize(
+    ("layout", "note"),
+    [
+        (Layout(), "the latent cache is kept on each of the 8 GPUs"),
+        (Layout(attention_data=2), "the latent cache of a sequence is kept 4 times on the 8 GPUs"),
+        (Layout(pipeline=4), "the latent cache of a sequence is kept 2 times on the 8 GPUs"),
+        (Layout(attention_data=8), None),
+        (Layout(pipeline=8), None),
+    ],
+)
+def test_copies_of_the_latent_cache_are_those_of_the_layout(layout, note):
+    assert [text for text in sized(DEEPSEEK, 8, layout=layout).notes if "latent cache" in text] == (
+        [note] if note else []
+    )
+
+
+def test_heads_divide_among_the_gpus_of_a_group():
+    assert any("KV heads on 16 GPUs" in text for text in sized(LLAMA_70B, 16).notes)
+    staged = sized(LLAMA_70B, 16, layout=Layout(pipeline=2)).notes
+    assert not any("KV heads" in text for text in staged)
