@@ -162,11 +162,8 @@ def _memory_table(sizing: Sizing) -> str:
     optional = {"offloaded_gib", "state_gib"}
     rows = [(title, tables.gib(memory[key])) for title, key in parts if memory[key] or key not in optional]
     context, batch = sizing.memory.max_context_tokens, sizing.memory.max_batch
-    limits = (
-        f"largest context that fits: {tables.number(context)} tokens; largest batch: {tables.number(batch)}"
-        if context
-        else ""
-    )
+    most = f"largest batch: {tables.number(batch)}" if batch else "not even batch 1 fits at this context"
+    limits = f"largest context that fits: {tables.number(context)} tokens; {most}" if context else ""
     return tables.paragraphs(tables.table(("memory", "GiB"), rows), limits)
 
 

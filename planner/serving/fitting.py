@@ -82,7 +82,8 @@ def _candidates(sizing: Sizing) -> Iterator[tuple[dict[str, Any], Workload]]:
     yield from _of_engine(work, machine)
     if 0 < memory.max_batch < work.batch:
         yield {"batch": memory.max_batch}, replace(work, batch=memory.max_batch)
-    if memory.max_context_tokens and memory.max_context_tokens < work.context_tokens:
+    request = work.input_tokens + work.output_tokens  # a shorter context holds no request
+    if memory.max_context_tokens and request <= memory.max_context_tokens < work.context_tokens:
         tokens = memory.max_context_tokens
         yield {"context": tokens}, replace(work, context_tokens=tokens)
 

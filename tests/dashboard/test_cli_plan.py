@@ -326,6 +326,13 @@ def test_a_file_of_llama_bench_gives_the_measured_speed_of_its_machine(cli, tmp_
     assert (other["gpu"], other["speed"]["decode_tokens_per_s"]) == ("H100 SXM", 99)
 
 
+def test_a_context_at_which_one_sequence_is_too_many_says_so(cli):
+    asked = ("--quant", "FP8", "--gpu", "H100 SXM", "--context", 131072)
+    out = cli("size", "llama-3.3-70b-instruct", *asked).out
+    assert "not even batch 1 fits at this context" in out
+    assert "largest batch: 0" not in out
+
+
 def test_a_served_benchmark_brings_its_batch(cli, tmp_path):
     file = tmp_path / "serve.json"
     document = {"model_id": "Qwen/Qwen3-8B", "completed": 100, "max_concurrency": 8, "median_tpot_ms": 14}

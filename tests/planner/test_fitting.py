@@ -72,3 +72,14 @@ def test_what_fits_needs_none_and_the_simple_method_spills():
     )
     assert work.engine is Engine.LLAMA_CPP
     assert remedies(size(work, Machine(gpu=all_gpus()["RTX 4090"]))) == []
+
+
+def test_a_context_that_holds_no_request_is_no_remedy():
+    """1,648 tokens fit on the card, and a request has 4,096 + 512."""
+    asked = {"context": 131072}
+    short = sizing_of("llama-3.3-70b-instruct", "FP8", "H100 SXM", 1, **asked)
+    assert 0 < short.memory.max_context_tokens < 4096
+    assert not any("context" in remedy.options for remedy in remedies(short))
+    small = {**asked, "input_tokens": 1000, "output_tokens": 100}
+    held = remedies(sizing_of("llama-3.3-70b-instruct", "FP8", "H100 SXM", 1, **small))
+    assert any(remedy.options.get("context") == short.memory.max_context_tokens for remedy in held)
