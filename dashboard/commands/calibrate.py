@@ -49,7 +49,7 @@ def calibrate(arguments: argparse.Namespace, context: Context) -> Output:
     file = results_file(context.environ)
     kept = kept_results(context.environ)
     if arguments.list:
-        return _shown(kept, str(file), [], [])
+        return _shown(kept, str(file), [])
     if arguments.forget:
         return _forgotten(kept, arguments.gpu, str(file))
     return _taken_in(arguments, kept, str(file))
@@ -58,6 +58,7 @@ def calibrate(arguments: argparse.Namespace, context: Context) -> Output:
 def _taken_in(arguments: argparse.Namespace, kept: "tuple[Result, ...]", file: str) -> Output:
     from dashboard.commands.files import read_text
     from dashboard.files.ownresults import merged
+    from planner.errors import InvalidScenario
     from planner.measurements.benchmarks import Setup, read_benchmark
 
     setup = Setup(
@@ -70,14 +71,19 @@ def _taken_in(arguments: argparse.Namespace, kept: "tuple[Result, ...]", file: s
     new: list[Result] = []
     remarks: list[str] = []
     for name in arguments.files:
-        reading = read_benchmark(read_text(name, "FILE"), Path(name).name, setup)
+        try:
+            reading = read_benchmark(read_text(name, "FILE"), Path(name).name, setup)
+        except InvalidScenario as error:
+            if error.field != "file":
+                raise
+            raise UsageError(f"{name}: {error.value!r} is not allowed; give {error.allowed}") from error
         new += reading.results
         remarks += [f"{name}: {remark}" for remark in reading.remarks]
     good, doubts = _plausible(new)
     remarks += doubts
     if good:
         _write(file, merged(kept, good))
-    return _shown(good, file, remarks, new)
+    return _shown(good, file, remarks, is_taking=True)
 
 
 def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
@@ -114,16 +120,16 @@ def _forgotten(kept: "tuple[Result, ...]", gpu: str | None, file: str) -> Output
 
 
 def _shown(
-    results: "Sequence[Result]", file: str, remarks: Sequence[str], read: "Sequence[Result]"
+    results: "Sequence[Result]", file: str, remarks: Sequence[str], *, is_taking: bool = False
 ) -> Output:
     """Return measurements beside their estimates."""
     rows = _rows(results)
     document: dict[str, Any] = {"schema": "breakeven.calibrate/1", "file": file, "measurements": rows}
     return Output(
         document=document,
-        text=lambda: _text(rows, file),
+        text=lambda: _text(rows, file) if rows or not is_taking else "Nothing was taken in.",
         warnings=tuple(remarks),
-        exit_code=NOTHING_DONE if read and not results else 0,
+        exit_code=NOTHING_DONE if is_taking and not results else 0,
     )
 
 

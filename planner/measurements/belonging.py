@@ -25,7 +25,10 @@ def batch_of(document: Any) -> int | None:
         return 1 if any("avg_ts" in row for row in rows) else None
     if not isinstance(document, Mapping) or "schema" in document:
         return None
-    return in_flight(document)
+    try:
+        return in_flight(document)
+    except InvalidScenario as error:
+        raise InvalidScenario("sizing", error.value, error.allowed) from error
 
 
 def check_model(file: str, type_text: str, asked: Scenario) -> str | None:

@@ -87,6 +87,8 @@ def _rows(text: str) -> list[Mapping[str, Any]]:
     """Return the records of a file, whatever its form."""
     try:
         document = json.loads(text)
+    except RecursionError as error:
+        raise InvalidScenario("file", "JSON nested too deeply", KNOWN_FORMS) from error
     except ValueError:
         document = _lines(text)
     rows = document if isinstance(document, list) else [document]
@@ -100,7 +102,7 @@ def _lines(text: str) -> list[Any]:
     if lines and lines[0].lstrip().startswith("{"):
         try:
             return [json.loads(line) for line in lines]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidScenario("file", f"a line that is no JSON ({error})", KNOWN_FORMS) from error
     return list(csv.DictReader(io.StringIO("\n".join(lines))))
 

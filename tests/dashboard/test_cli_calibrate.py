@@ -120,3 +120,28 @@ def test_the_file_stands_beside_the_database(tmp_path):
     elsewhere = results_file({"BREAKEVEN_DATABASE_URL": "postgresql://host/name"})
     assert elsewhere.name == "calibration.json"
     assert results_file({}) == results_file({"BREAKEVEN_DATABASE_URL": "sqlite://"}) == elsewhere
+
+
+def test_a_run_that_took_nothing_fails_and_says_so(cli, bench):
+    ran = cli("calibrate", bench({**ONE, "n_gpu_layers": 0}))
+    assert (ran.code, ran.out.strip()) == (3, "Nothing was taken in.")
+    assert "not taken: layers in host memory" in ran.err
+    assert cli("calibrate", "--list").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "'list' is not allowed"),
+        ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
+        ("a,b\n1,2\n", "'a, b'"),
+    ],
+    ids=["empty", "deep", "other"],
+)
+def test_a_file_that_cannot_be_read_is_named_in_one_line(cli, tmp_path, text, why):
+    file = tmp_path / "odd.json"
+    file.write_text(text, encoding="utf-8")
+    ran = cli("calibrate", file)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"breakeven: {file}: ")
+    assert why in ran.err
