@@ -75,9 +75,10 @@ def holders(
     *,
     is_simple: bool = False,
     gpus: Sequence[Gpu] | None = None,
+    counts: Sequence[int] = _COUNTS,
 ) -> list[Holder]:
     """
-    Return for each device the fewest of 1, 2, 4 or 8 that hold a training run, those that do, fewest first.
+    Return for each device the fewest of some counts that hold a training run, those that do, fewest first.
 
     Devices that train are those with a 16-bit rate; among as many the ones with the least memory come first.
 
@@ -87,6 +88,7 @@ def holders(
         training: Its `gpu_count` gives way.
         is_simple: By the sizing page's arithmetic, against 95 % of the labels.
         gpus: Devices; all that were ever sold where None.
+        counts: GPUs that may train together, fewest first; more than one node holds are whole nodes.
     """
     how = training or Training()
     needs = {
@@ -95,19 +97,19 @@ def holders(
             if is_simple
             else memory(model, tuning, replace(how, gpu_count=count))
         ).total_bytes
-        for count in _COUNTS
+        for count in counts
     }
     found = []
     for gpu in all_gpus().values() if gpus is None else gpus:
         if not gpu.exists or (gpu.bf16_dense_tflops is None and gpu.fp16_dense_tflops is None):
             continue
-        for count in _COUNTS:
+        for count in counts:
             usable = (
                 float(simple_usable_bytes(gpu.memory_gb_vendor, float(count)))
                 if is_simple
                 else visible_bytes(gpu)[0] * count
             )
-            if count <= (gpu.max_gpus_per_node or max(_COUNTS)) and needs[count] <= usable:
+            if _is_sold(gpu, count) and needs[count] <= usable:
                 found.append(
                     Holder(gpu=gpu.name, gpu_count=count, usable_bytes=usable, needed_bytes=needs[count])
                 )
@@ -115,9 +117,17 @@ def holders(
     return sorted(found, key=lambda holder: (holder.gpu_count, holder.usable_bytes))
 
 
+def _is_sold(gpu: Gpu, count: int) -> bool:
+    """Whether a machine has so many of the device, or several of the largest machines have."""
+    largest = max(_COUNTS)
+    node = gpu.max_gpus_per_node or largest
+    return count <= node or (node >= largest and count % node == 0)
+
+
 def to_document(model: Model, training: Training | None = None) -> Mapping[str, object]:
     """Return all three kinds by both methods, with the machines that hold them, as `breakeven.finetune/1`."""
     how = training or Training()
+    counts = _COUNTS if how.gpu_count == 1 else (how.gpu_count,)  # a number that was asked for is kept to
     return {
         "schema": FINETUNE_SCHEMA,
         "model": {"id": model.id, "name": model.name},
@@ -138,11 +148,11 @@ def to_document(model: Model, training: Training | None = None) -> Mapping[str, 
                 "tuning": str(tuning),
                 "simple": {
                     **simple_memory(model, tuning).to_document(),
-                    "machines": _machines(holders(model, tuning, how, is_simple=True)),
+                    "machines": _machines(holders(model, tuning, how, is_simple=True, counts=counts)),
                 },
                 "physical": {
                     **memory(model, tuning, how).to_document(),
-                    "machines": _machines(holders(model, tuning, how)),
+                    "machines": _machines(holders(model, tuning, how, counts=counts)),
                 },
             }
             for tuning in Tuning

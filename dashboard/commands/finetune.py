@@ -86,6 +86,8 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
 
 def _text(document: Mapping[str, Any], method: str | None) -> str:
     shown = {"calibrated": ("physical",), "simple": ("simple",), None: ("physical", "simple")}[method]
+    number = document["training"]["gpu_count"]
+    none = "none of up to 8 GPUs" if number == 1 else f"none of {number} GPUs"
     headers = (
         "training",
         "estimate",
@@ -105,8 +107,7 @@ def _text(document: Mapping[str, Any], method: str | None) -> str:
             tables.gib(part["gradients_optimizer_gib"]),
             tables.gib(part["activations_gib"]),
             tables.starred(tables.gib(part["total_gib"])),
-            ", ".join(f"{m['gpu_count']}x {m['gpu']}" for m in part["machines"][:MACHINES_SHOWN])
-            or "none of up to 8 GPUs",
+            ", ".join(f"{m['gpu_count']}x {m['gpu']}" for m in part["machines"][:MACHINES_SHOWN]) or none,
         )
         for row in document["rows"]
         for estimate, part in ((name, row[name]) for name in shown)

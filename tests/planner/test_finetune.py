@@ -195,3 +195,19 @@ def test_every_model_can_be_tuned():
         assert adapter_width(model) > 0
         for tuning in Tuning:
             assert memory(model, tuning).total_bytes > 0
+
+
+def test_machines_have_the_number_of_gpus_that_was_asked_for():
+    document = to_document(LLAMA_8B, Training(gpu_count=8))
+    for row in document["rows"]:
+        for method in ("simple", "physical"):
+            found = row[method]["machines"]
+            assert found
+            assert {machine["gpu_count"] for machine in found} == {8}
+            needed_gib = row[method]["total_gib"]
+            for machine in found:
+                assert machine["utilization"] * machine["usable_gib"] == pytest.approx(needed_gib)
+    sixteen = to_document(LLAMA_8B, Training(gpu_count=16))["rows"][0]["physical"]["machines"]
+    names = {machine["gpu"] for machine in sixteen}
+    assert "H100 SXM" in names  # two nodes of 8
+    assert not any(name.startswith("Mac") for name in names)
