@@ -18,7 +18,8 @@ def headline(found: Sensitivity) -> str:
         for quantile, each in zip(QUANTILES, found.break_even_months, strict=True)
     )
     return (
-        f"Buying {found.purchase.times_text} is cheaper than renting {found.rental.offer_text} over its term in "
+        f"Buying {found.purchase.times_text} is cheaper than renting {found.rental.offer_text} over its term "
+        "in "
         f"{share:.0%} of {found.draws:,} draws; months to break-even: {months}."
     )
 
