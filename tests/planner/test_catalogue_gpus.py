@@ -234,3 +234,10 @@ def test_all_aliases_of_the_facts_are_carried(shared):
         )
         assert bool(alias.ambiguous_with) == bool(row["ambiguous_with"])
         assert find_gpu(row["alias"]).gpu.name == row["canonical"]
+
+
+def test_short_names_of_single_devices_are_known():
+    assert find_gpu("MI355X").gpu.name == "Instinct MI355X"
+    assert find_gpu("MI355X").ambiguous_with == ()
+    ultra = find_gpu("M3 Ultra")
+    assert {ultra.gpu.name, *ultra.ambiguous_with} == {f"Mac Studio M3 Ultra {gb}GB" for gb in (96, 256, 512)}
