@@ -65,6 +65,8 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Size every row of the file and write all of them."""
     if arguments.output is None:
         raise UsageError("--rows: say where the sized rows go: -o OUT.csv")
+    if _is_same_file(arguments.rows, arguments.output):
+        raise UsageError(f"-o: {arguments.output} is the file that --rows reads; name another")
     other = [
         name for name in WORKLOAD_OPTIONS if name not in (*OPTIONS, "method") and hasattr(arguments, name)
     ]
@@ -88,6 +90,13 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
         "file": arguments.output,
     }
     return Output(document=document, text=done, warnings=tuple(warnings))
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other) and Path(one).is_file()
+    except (OSError, ValueError):  # not there, or a name that cannot be
+        return False
 
 
 def _read(name: str) -> Table:

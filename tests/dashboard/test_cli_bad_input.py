@@ -643,3 +643,12 @@ def test_an_error_in_a_whole_process_is_one_line_too():
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr.count("\n") == 1
+
+
+def test_sized_rows_never_replace_the_file_they_come_from(cli, rows_file, tmp_path):
+    source, link = tmp_path / "in.csv", tmp_path / "link.csv"
+    before = source.read_bytes()
+    link.symlink_to(source)
+    for target in (source, link):
+        assert_one_line(cli("size", "--rows", source, "-o", target), 2, "-o: ", "the file that --rows reads")
+    assert source.read_bytes() == before
