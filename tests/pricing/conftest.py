@@ -85,7 +85,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 def new_url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """A database with nothing in it; the SQLite file does not exist yet."""
     if backend == "sqlite":
-        (tmp_path / "new").mkdir(exist_ok=True)
+        (tmp_path / "new").mkdir()
         yield f"sqlite:///{tmp_path / 'new' / 'breakeven.db'}"
         return
     server: Server = request.getfixturevalue("postgresql_server")

@@ -19,8 +19,6 @@ SAMPLE = Table(
 @pytest.fixture
 def connection(new_url: str) -> Iterator[Connection]:
     target = find_target(new_url)
-    if target.path is not None:
-        target.path.parent.mkdir()
     with transaction(writing_engine(target)) as connection:
         SAMPLE.create(connection)
         yield connection
