@@ -176,7 +176,8 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if listed and offer.usd_per_hour > max(listed):
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
-        in_force = case.on_demand_in_force(offer)
+        # Asks of another day say little: the spot asks of a book lie up to a fifth above its earlier ones.
+        in_force = None if case.is_ask(offer) else case.on_demand_in_force(offer)
         if in_force is not None and float(offer.usd_per_hour) > in_force.usd_per_hour * (1 + SAME_SHARE):
             price = dollars(offer.usd_per_hour)
             return f"{offer.tier} at {price} is above on-demand, {_what(in_force)}"

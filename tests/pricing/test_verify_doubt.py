@@ -162,6 +162,16 @@ def test_a_spot_price_is_not_above_the_on_demand_price_in_force_though_the_page_
     assert "is above on-demand" in "; ".join(found[1].reasons)
 
 
+def test_a_spot_ask_may_lie_above_the_on_demand_ask_of_another_day() -> None:
+    """Asks of Vast.ai swing by more in a day than spot lies below on demand."""
+    rows = [offer("2.16", provider="vastai", tier=Tier.SPOT)]
+    before = [
+        known("2.00", provider="vastai", days_ago=1),
+        known("1.90", provider="vastai", tier=Tier.SPOT, days_ago=1),
+    ]
+    assert verify(rows, before, kinds=KINDS)[0].verdict is Verdict.VERIFIED
+
+
 # -- catalogues that lag behind -----------------------------------------------------------------------
 
 
