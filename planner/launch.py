@@ -360,9 +360,10 @@ def _compose(sizing: Sizing, engine: Engine, arguments: Sequence[str]) -> str | 
         "    ports:",
         f'      - "127.0.0.1:{port}:{port}"',
         "    volumes:",
-        "      - models:/root/.cache",
+        "      - models:/cache",
         "    environment:",
         "      - HF_TOKEN",
+        "      - XDG_CACHE_HOME=/cache",  # where the hub's client, vLLM and llama.cpp keep what they fetch
         "    command:",
         *(f'      - "{word.replace("$MODEL", "${MODEL:?set MODEL}")}"' for word in words),
         *_device_lines(gpu.vendor, sizing.machine.gpu_count),

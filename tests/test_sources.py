@@ -50,6 +50,24 @@ def test_no_source_is_a_document_that_a_clone_lacks(path: Path) -> None:
     assert not [f"{number}: {line}" for number, line in enumerate(lines, 1) if ELSEWHERE.search(line)]
 
 
+# Parts of the patterns stand apart, so that this file does not hold what it looks for.
+REGISTRY_OR_MACHINE = re.compile(
+    r"\b(?:py"
+    + r"pi|pythonhosted|npm"
+    + r"js|conda-forge)\.(?:org|com)\b|(?<![\w.])/(?:ro"
+    + r"ot|wo"
+    + r"rk)/"
+)
+
+
+@pytest.mark.parametrize("path", [*FILES, *sorted((ROOT / "tests").rglob("*.py"))], ids=relative)
+def test_no_file_names_a_package_registry_or_a_folder_of_one_machine(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert not [
+        f"{number}: {line}" for number, line in enumerate(lines, 1) if REGISTRY_OR_MACHINE.search(line)
+    ]
+
+
 def test_what_is_kept_out_is_recognised() -> None:
     for line in ("# Source: PROVIDERS 0.5", "MODELS.md section 1", "see TCO, section 3", "fixed in issue 2"):
         assert ELSEWHERE.search(line), line

@@ -14,10 +14,10 @@ from pricing.storage.stored import ProviderStatus, StoredOffer
 from pricing.store import Store
 
 UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
-# Price lists that are published as packages, by how the catalogue names them; the group is the version.
-PACKAGES = {
-    r"genai-prices (\d[\d.]*)": "genai-prices",
-    r"litellm model price file \(release (\d[\d.]*)\)": "litellm",
+# Where the price lists are kept that the catalogue names by their release.
+PRICE_LISTS = {
+    r"genai-prices \d[\d.]*": "https://github.com/pydantic/genai-prices",
+    r"litellm model price file \(release \d[\d.]*\)": "https://github.com/BerriAI/litellm",
 }
 
 
@@ -25,9 +25,9 @@ def address_of(source: str | None) -> str | None:
     """Return a source as an address that a browser opens, None where it has none."""
     if source is None:
         return None
-    for pattern, package in PACKAGES.items():
-        if found := re.fullmatch(pattern, source):
-            return f"https://pypi.org/project/{package}/{found[1]}/"
+    for pattern, address in PRICE_LISTS.items():
+        if re.fullmatch(pattern, source):
+            return address
     if source.startswith("github:"):  # as the bundled collection names a file at a commit
         repository, _, rest = source.removeprefix("github:").partition("@")
         commit, _, path = rest.partition(":")

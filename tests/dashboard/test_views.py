@@ -566,11 +566,8 @@ def test_only_web_addresses_become_links(address, is_safe):
         ("https://www.runpod.io/pricing", "https://www.runpod.io/pricing"),
         ("github:a/b@1234:dir/f.csv", "https://github.com/a/b/blob/1234/dir/f.csv"),
         ("github:a/b", "https://github.com/a/b"),
-        ("genai-prices 0.2.3", "https://pypi.org/project/genai-prices/0.2.3/"),
-        (
-            "litellm model price file (release 1.110.2)",
-            "https://pypi.org/project/litellm/1.110.2/",
-        ),
+        ("genai-prices 0.2.3", "https://github.com/pydantic/genai-prices"),
+        ("litellm model price file (release 1.110.2)", "https://github.com/BerriAI/litellm"),
         ("javascript:alert(1)", None),
         ("http://example.com", None),
         (None, None),

@@ -137,6 +137,8 @@ def test_compose_file():
     assert "    image: vllm/vllm-openai:latest" in lines
     assert '      - "127.0.0.1:8000:8000"' in lines
     assert "              count: 2" in lines
+    assert "      - models:/cache" in lines  # a restart fetches no weights again
+    assert "      - XDG_CACHE_HOME=/cache" in lines
     command = lines[lines.index("    command:") + 1]
     assert command.strip() == '- "RedHatAI/Llama-3.3-70B-Instruct-FP8-block"'
 

@@ -29,7 +29,7 @@ def test_everything_set() -> None:
             "BREAKEVEN_VULTR_BASE_URL": "https://mirror.example",
             "BREAKEVEN_NOTIFY_URL": "mailto://me:secret@mail.example",
             "BREAKEVEN_READ_ONLY": "1",
-            "HOME": "/root",
+            "HOME": "/home/me",
         }
     )
     assert settings.database_url == "postgresql+psycopg://me:secret@db.example/prices"
