@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,11 +25,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-expected", action="store_true", help="rewrite expected.json and golden files")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave tests that talk to real providers to those who ask for them."""
-    for item in items:
-        if item.get_closest_marker("live") and not os.environ.get("BREAKEVEN_LIVE"):
-            item.add_marker(pytest.mark.skip(reason="talks to a real provider; set BREAKEVEN_LIVE=1"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests that talk to real providers to those who ask for them with BREAKEVEN_LIVE=1."""
+    if os.environ.get("BREAKEVEN_LIVE"):
+        return
+    live = [item for item in items if item.get_closest_marker("live")]
+    if live:
+        config.hook.pytest_deselected(items=live)
+        items[:] = [item for item in items if item not in live]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """See that a test which is skipped in CI has failed."""
+    report = yield
+    _refuse_a_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """See that a file which is skipped in CI has failed."""
+    report = yield
+    _refuse_a_skip(report)
+    return report
+
+
+def _refuse_a_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip, or an expected failure, into a failure where all that a test needs must be there."""
+    if IN_CI and report.outcome == "skipped":
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else "an expected failure"
+        vars(report).pop("wasxfail", None)  # by this pytest would still count it as expected
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: in CI nothing may be skipped ({why})"
 
 
 @pytest.fixture
@@ -39,11 +68,9 @@ def update_expected(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of collected facts; its tests skip in a user's clone and fail in CI without it."""
+    """The folder of collected facts; its tests skip in a user's clone."""
     folder = shared_folder()
     if folder is None:
-        if IN_CI:
-            pytest.fail("the shared facts are missing, and in CI nothing may be skipped for want of them")
         pytest.skip("the shared facts are not beside this checkout")
     return folder
 
