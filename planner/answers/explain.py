@@ -7,7 +7,7 @@ from planner.answers.figure import Figure
 from planner.answers.paying import paying, tokens_figure
 from planner.answers.verdict import price_date_text
 from planner.assumptions import Assumptions
-from planner.cost import MONTHS_PER_YEAR, resale_fraction
+from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_million_tokens
 from planner.serving.speeds import SpeedSource
 from planner.supply.depreciation import Way, schedule
 from planner.supply.options import ApiBasis, BuyBasis, Kind, Option, RentBasis
@@ -121,7 +121,7 @@ def _tokens(option: Option, usd_per_hour: float | None) -> Iterator[Figure]:
     )
     full_use = ""
     if usd_per_hour is not None:
-        full = usd_per_hour / (aggregate * 3600.0) * 1e6
+        full = usd_per_million_tokens(usd_per_hour, aggregate)
         full_use = f"; at full use {usd_per_hour:g} / ({aggregate:,.2f} x 3600) x 1e6 = {full:,.2f}"
     yield Figure(
         name="price of a million output tokens, prompts included",

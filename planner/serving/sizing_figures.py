@@ -6,6 +6,7 @@ from math import isfinite
 import numpy as np
 
 from planner.answers.figure import Figure
+from planner.cost import usd_per_million_tokens
 from planner.memory import CacheLayout, cache_layout, replicas_of_cache, visible_bytes
 from planner.serving.constants import constants
 from planner.serving.estimate import Question
@@ -186,7 +187,7 @@ def _price(sizing: Sizing, usd_per_hour: float | None) -> Iterator[Figure]:
     aggregate = sizing.speed.aggregate_tokens_per_s
     yield Figure(
         name="a million output tokens at full use",
-        value=usd_per_hour / (aggregate * 3600.0) * 1e6,
+        value=float(usd_per_million_tokens(usd_per_hour, aggregate)),
         unit="USD",
         formula="rent of an hour / (aggregate speed x 3600) x 1e6",
         numbers=f"{usd_per_hour:g} / ({aggregate:,.2f} x 3600) x 1e6",
