@@ -26,15 +26,20 @@ def dependable(rentals: Iterable[Option], scenario: Scenario, *, may_be_slow: bo
         scenario: Whether spot machines count.
         may_be_slow: Also those too slow to talk to; a verified one of them goes before any snapshot.
     """
+    usable = _lasting(rentals, scenario, may_be_slow=may_be_slow)
+    return [option for option in usable if option.is_current] or _recent(usable)
+
+
+def _lasting(rentals: Iterable[Option], scenario: Scenario, *, may_be_slow: bool) -> list[Option]:
+    """Leave out spot machines, unless they are asked for, and what is too slow to talk to."""
     wants_spot = Tier.SPOT in scenario.tier
-    usable = [
+    return [
         option
         for option in rentals
         if option.kind is Kind.RENT
         and (wants_spot or not option.is_spot)
         and (may_be_slow or not option.is_too_slow)
     ]
-    return [option for option in usable if option.is_current] or _recent(usable)
 
 
 def _recent(rentals: list[Option]) -> list[Option]:
@@ -132,13 +137,7 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
     """
     may_be_slow = all(each.is_too_slow for each in options if each.kind is not Kind.API)
     wants_spot = Tier.SPOT in scenario.tier
-    lasting = [
-        each
-        for each in options
-        if each.kind is Kind.RENT
-        and (wants_spot or not each.is_spot)
-        and (may_be_slow or not each.is_too_slow)
-    ]
+    lasting = _lasting(options, scenario, may_be_slow=may_be_slow)
     counted = dependable(options, scenario, may_be_slow=may_be_slow)
     is_verified = any(option.is_current for option in lasting)
     first = _first_recent_day(lasting)
