@@ -7,7 +7,6 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.rows.points import Span
-from planner.answers.verdict import times_text
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
@@ -76,7 +75,7 @@ def band(found: Plan) -> Band | None:
         months=sure.break_even_months,
         share_cheaper=sure.probability_buying_is_cheaper,
         draws=sure.draws,
-        purchase=times_text(purchase),
+        purchase=purchase.times_text,
         rental=sure.rental.offer_text,
     )
 

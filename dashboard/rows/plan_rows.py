@@ -12,7 +12,6 @@ from dashboard.rows.points import Dot
 from planner.answers.explain import Explanation
 from planner.answers.money import Money
 from planner.answers.recommend import Choice
-from planner.answers.verdict import times_text
 from planner.compare import Plan
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
@@ -133,7 +132,7 @@ def _kind_of(option: Option) -> str:
 
 def option_name(option: Option) -> str:
     """Name an option in a few words."""
-    name = times_text(option)
+    name = option.times_text
     if option.kind is Kind.BUY:
         return name if option.is_own else f"buy {name}"
     return f"{name}, {option.provider_title or option.provider}"
@@ -210,7 +209,7 @@ def _row_name(option: Option) -> str:
     """Name an option as shortly as the first column needs it; the name of an API stands in a later one."""
     if option.kind is Kind.API:
         return f"API of {option.provider_title or option.provider}"
-    return f"buy {times_text(option)}" if _is_bought(option) else times_text(option)
+    return f"buy {option.times_text}" if _is_bought(option) else option.times_text
 
 
 def _is_bought(option: Option) -> bool:

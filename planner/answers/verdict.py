@@ -158,16 +158,11 @@ def price_date_text(option: Option) -> str:
     return words[option.price.status]
 
 
-def times_text(option: Option) -> str:
-    """Name a machine, with the number of its copies."""
-    return option.times_text
-
-
 def rental_text(option: Option, money: Money) -> str:
     """Name a rental: machine, provider, tier, hourly price and its date."""
     tier = _TIERS.get(option.tier or "", option.tier or "")
     hour = money.exact(float(option.usd_per_hour or 0.0))
-    return f"{times_text(option)} from {_provider(option)} ({tier}) at {hour}/h ({price_date_text(option)})"
+    return f"{option.times_text} from {_provider(option)} ({tier}) at {hour}/h ({price_date_text(option)})"
 
 
 def use_text(scenario: Scenario) -> str:
@@ -212,7 +207,7 @@ def payback_text(option: Option, money: Money) -> str:
 def _rent(option: Option, found: Ways) -> str:
     """Say that renting is the answer."""
     month, use, buying = _month(option, found), use_text(found.scenario), found.purchase
-    lead = f"Rent {times_text(option)} from {_provider(option)}: {month} {use}"
+    lead = f"Rent {option.times_text} from {_provider(option)}: {month} {use}"
     if buying is None:
         budget = found.scenario.budget_usd
         if budget is None:
@@ -220,7 +215,7 @@ def _rent(option: Option, found: Ways) -> str:
         return f"{lead}; nothing to buy within the budget of {found.money.text(budget)} serves it"
     if buying.is_own:
         return lead
-    return f"{lead}; buying {times_text(buying)} {_pays_from(buying)}"
+    return f"{lead}; buying {buying.times_text} {_pays_from(buying)}"
 
 
 def _pays_from(option: Option) -> str:
@@ -239,7 +234,7 @@ def _buy(option: Option, found: Ways) -> str:
     if option.is_own:
         lead = f"Use your own {_bare(option)}: {month} to run {use}"
         return lead if found.rental is None else f"{lead}, against {_month(found.rental, found)} to rent"
-    lead = f"Buy {times_text(option)} for {found.money.text(option.purchase_usd or 0.0)}: {month} {use}"
+    lead = f"Buy {option.times_text} for {found.money.text(option.purchase_usd or 0.0)}: {month} {use}"
     if found.rental is None:
         return f"{lead}; no rental that serves it has a price that counts"
     basis, months = option.basis, option.break_even_months
@@ -313,7 +308,7 @@ def _on(machine: Option) -> str:
     if machine.is_own:
         return f"your own {_bare(machine)}"
     way = "rented" if machine.kind is Kind.RENT else "bought"
-    return f"a {way} {times_text(machine)}"
+    return f"a {way} {machine.times_text}"
 
 
 def _own_clause(best: Option, found: Ways) -> str:
@@ -347,7 +342,7 @@ def _own_line(option: Option, found: Ways) -> str:
     today = "" if found.scenario.assumptions.rents.is_flat else " at the rent of today"
     from_hours = f", and owning costs less from {hours:,.1f} h a day{today}" if hours else ""
     text = (
-        f"Buy: {times_text(option)} for {price} ({price_date_text(option)}), {month} over {years:g} years "
+        f"Buy: {option.times_text} for {price} ({price_date_text(option)}), {month} over {years:g} years "
         f"{use_text(found.scenario)}"
     )
     if found.rental is None:
@@ -401,7 +396,7 @@ def _month(option: Option, found: Ways) -> str:
 
 
 def _bare(option: Option) -> str:
-    return times_text(option).replace(" (own)", "")
+    return option.times_text.replace(" (own)", "")
 
 
 def _provider(option: Option) -> str:

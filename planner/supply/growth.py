@@ -42,7 +42,6 @@ def growth_remarks(
     for option in (rental, purchase):
         months = None if option is None else carries_until_months(option, scenario, assumptions)
         if option is not None and months is not None:
-            name = option.name if option.replicas == 1 else f"{option.replicas} x ({option.name})"
-            parts.append(f"{name} carry it until month {months:,.0f}")
+            parts.append(f"{option.times_text} carry it until month {months:,.0f}")
     later = f": {', '.join(dict.fromkeys(parts))}; then more of them are needed" if parts else ""
     yield f"The demand changes by {growth:+.0%} a year; all figures are for that of the first month{later}."
