@@ -134,12 +134,11 @@ def _short_rows(plan: Plan) -> Iterable[tuple[str, ...]]:
     for rank, (option, why_not) in enumerate(zip(plan.options, plan.passed_over(), strict=True), start=1):
         speed, prices = option.point.speed if option.point else None, option.token_prices
         mark = "*" if is_estimate(option) else ""
-        name = option.name if option.replicas == 1 else f"{option.replicas} x ({option.name})"
         why = why_not or ("too slow to talk to" if option.is_too_slow else "")
         note = f" ({why})" if why else ""
         yield (
             str(rank),
-            f"{'buy ' if option.kind is Kind.BUY and not option.is_own else ''}{name}{note}",
+            f"{'buy ' if option.kind is Kind.BUY and not option.is_own else ''}{option.times_text}{note}",
             option.provider_title or option.provider or "",
             option.tier or "",
             option.usd_per_gpu_hour or "",
