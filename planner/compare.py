@@ -123,12 +123,6 @@ class Plan:
         """The cheapest API."""
         return cheapest_api(self.options)
 
-    @property
-    def newest_price_at(self) -> str | None:
-        """Time of the newest price among the options, as its source states it."""
-        times = [option.price.seen_at for option in self.options if option.price.seen_at]
-        return max(times, default=None)
-
     def passed_over(self) -> list[str | None]:
         """Say for each option why the verdict passes over it, None where it counts."""
         return passed_over(self.options, self.scenario)

@@ -56,7 +56,6 @@ FIGURES = {
     "ttft_ms": "ttft_ms",
     "tpot_ms": "tpot_ms",
 }
-_CACHE_BYTES = {"q8_0": 1.0625, "fp8": 1.0}
 _OF_ONE_FIGURE = re.compile(r"(^|; )(mean|median|column)\b[^;]*")
 
 

@@ -48,11 +48,6 @@ def family_of(model_type: str) -> Family | None:
     return _families().get(model_type)
 
 
-def known_types() -> tuple[str, ...]:
-    """Return every `model_type` that is known."""
-    return tuple(_families())
-
-
 @cache
 def _families() -> Mapping[str, Family]:
     by_type: dict[str, Family] = {}

@@ -138,20 +138,10 @@ class Fleet:
         for key in new:
             self._outcomes[key] = self._decide(self._sizings[key], by_batch.get(key, []))
 
-    def sizing(self, gpu: str, gpu_count: int) -> Sizing:
-        """Return a machine's size and speed at the batch asked for."""
-        self.prepare([(gpu, gpu_count)])
-        return self._sizings[gpu, gpu_count]
-
     def outcome(self, gpu: str, gpu_count: int) -> OperatingPoint | Refused:
         """Return how a machine would be run, or why it cannot be."""
         self.prepare([(gpu, gpu_count)])
         return self._outcomes[gpu, gpu_count]
-
-    @property
-    def sizings(self) -> Mapping[MachineKey, Sizing]:
-        """All machines sized so far."""
-        return self._sizings
 
     def _measured(self, key: MachineKey, sizing: Sizing) -> Sizing:
         if self.measurement is None or self.measurement.key != key:

@@ -94,7 +94,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
     ownership = _ownership(candidate, point, terms, machine_usd, rated_kw, load_kw)
     cost = own_cost(ownership)
     month = float(cost.usd_per_month)
-    hour, fixed = _by_hour(cost, load_kw, point.utilisation, terms, month)
+    hour, fixed = _by_hour(load_kw, point.utilisation, terms, month)
     against = terms.slow_rental if point.is_too_slow else terms.rental
     hourly = terms.slow_hourly_rental if point.is_too_slow else terms.hourly_rental
     costs = monthly_costs(cost, against, assumptions)
@@ -246,9 +246,7 @@ def _resale_fraction(assumptions: Assumptions) -> float:
     return float(resale_fraction(assumptions["term_years"], floor, decay))
 
 
-def _by_hour(
-    cost: OwnCost, load_kw: float, utilisation: float, terms: Terms, month: float
-) -> tuple[float, float]:
+def _by_hour(load_kw: float, utilisation: float, terms: Terms, month: float) -> tuple[float, float]:
     """Return what a further hour of service costs, and what is due without any. [USD/h], [USD/month]"""
     get = terms.assumptions
     idle = get["idle_power_fraction"]

@@ -17,15 +17,6 @@ class RentPath(StrEnum):
     DECLINE = "decline"
     SHOCK = "shock"  # up within some months, then down
 
-    @property
-    def words(self) -> str:
-        """The path in words."""
-        return {
-            RentPath.FLAT: "flat rents",
-            RentPath.DECLINE: "falling rents",
-            RentPath.SHOCK: "a shock, then falling rents",
-        }[self]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:

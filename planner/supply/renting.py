@@ -207,7 +207,7 @@ def rent_options(
     return options, [
         *_left_out(market, scenario),
         *_single_machines(too_many),
-        *_without_machine(nowhere, refused, best),
+        *_without_machine(nowhere, best),
     ]
 
 
@@ -373,7 +373,6 @@ def _single_machines(too_many: Mapping[str, Sequence[int]]) -> list[Excluded]:
 
 def _without_machine(
     nowhere: Sequence[tuple[Rate, Refused]],
-    refused: dict[tuple[str, Tier], list[tuple[Rate, Refused]]],
     best: dict[tuple[str, Tier], tuple[bool, float, float, Rate, OperatingPoint]],
 ) -> list[Excluded]:
     """Say which providers have nothing that serves, and why their largest does not."""
