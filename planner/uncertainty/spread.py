@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.assumptions import Assumptions, all_assumptions
+from planner.assumptions import Assumptions
 from planner.scenario import Scenario
 from planner.sensitivity import DRAWS, QUANTILES, SEED
 from planner.supply.operate import Demand
@@ -19,6 +19,7 @@ from planner.uncertainty.uncertain import (
     RENT_SPEED,
     Draws,
     Uncertain,
+    assumed,
     speed_input,
     uncertain_of_purchase,
 )
@@ -157,31 +158,18 @@ class _Shared:
 
     def _assumed(self, name: str) -> Draws:
         """Return the draws of an assumption that all options share; of what is set, its value."""
-        record, base = all_assumptions()[name], self._assumptions[name]
+        base = self._assumptions[name]
         if self._assumptions.is_set(name):
             self._drawn[name] = np.full(self._size, base)
             return self._drawn[name]
-        low, high = min(record.low, base), max(record.high, base)
-        one = Uncertain(
-            name=name,
-            title=record.title,
-            unit=record.unit,
-            base=base,
-            low=low,
-            high=high,
-            source=record.source,
-        )
-        return self._draw(one, None)
+        return self._draw(assumed(name, base), None)
 
     def _draw(self, given: Uncertain, option: Option | None) -> Draws:
         name = given.name
-        if option is not None and name in (PRICE, OWN_SPEED, RENT_SPEED):  # of the machine, not of the market
-            kind = "price" if name == PRICE else "speed"
-            name = (
-                f"{kind} of {option.gpu}"
-                if kind == "price"
-                else f"{kind} of {option.gpu_count}x {option.gpu}"
-            )
+        if option is not None and name == PRICE:  # of the machine, not of the market
+            name = f"price of {option.gpu}"
+        elif option is not None and name in (OWN_SPEED, RENT_SPEED):
+            name = f"speed of {option.gpu_count}x {option.gpu}"
         if name not in self._drawn:
             self._drawn[name] = given.at(self._random.random(self._size))
         return self._drawn[name]

@@ -101,7 +101,7 @@ def uncertain_of_purchase(
     """Return what is not known of owning a machine, rents among it, each with its range."""
     basis = basis_of(purchase)
     inputs = [
-        _assumed(name, basis, assumptions)
+        assumed(name, _base(name, basis, assumptions))
         for name in UNCERTAIN
         if _counts(name, basis, scenario, assumptions)
         and (with_stated or not _is_stated(name, scenario, assumptions))
@@ -119,16 +119,7 @@ def hours_input(scenario: Scenario) -> Uncertain | None:
     """Return the hours of use with their range; None with a demand, where they are no presence."""
     if scenario.has_demand:
         return None
-    record, base = all_assumptions()[HOURS], scenario.hours_per_day
-    return Uncertain(
-        name=HOURS,
-        title=record.title,
-        unit=record.unit,
-        base=base,
-        low=min(record.low, base),
-        high=max(record.high, base),
-        source=record.source,
-    )
+    return assumed(HOURS, scenario.hours_per_day)
 
 
 def speed_input(name: str, option: Option, scenario: Scenario) -> Uncertain | None:
@@ -160,10 +151,9 @@ def is_same_machine(purchase: Option, rental: Option) -> bool:
     return (purchase.gpu, purchase.gpu_count) == (rental.gpu, rental.gpu_count)
 
 
-def _assumed(name: str, basis: BuyBasis, assumptions: Assumptions) -> Uncertain:
-    record, base = all_assumptions()[name], assumptions[name]
-    if name == "electricity_usd_per_kwh":  # an option of its own
-        base = float(basis.ownership.usd_per_kwh)
+def assumed(name: str, base: float) -> Uncertain:
+    """Return an assumption with its range, which reaches to the base where that lies outside."""
+    record = all_assumptions()[name]
     return Uncertain(
         name=name,
         title=record.title,
@@ -173,6 +163,11 @@ def _assumed(name: str, basis: BuyBasis, assumptions: Assumptions) -> Uncertain:
         high=max(record.high, base),
         source=record.source,
     )
+
+
+def _base(name: str, basis: BuyBasis, assumptions: Assumptions) -> float:
+    """Return the value in use; that of electricity is an option of its own."""
+    return float(basis.ownership.usd_per_kwh) if name == "electricity_usd_per_kwh" else assumptions[name]
 
 
 def _ratio(name: str, title: str, low: float, high: float, source: str) -> Uncertain:
