@@ -10,7 +10,7 @@ from planner.cost import MONTHS_PER_YEAR
 from planner.exports.table import Column, Table
 from planner.supply.options import BuyBasis, Option
 from planner.supply.owning import monthly_costs
-from planner.supply.paths import Moves, cumulative_usd
+from planner.supply.paths import Moves
 
 CASH_COLUMNS: tuple[Column, ...] = (
     Column("month", float),
@@ -99,11 +99,5 @@ def _paid(option: Option | None, times: NDArray[np.float64], moves: Moves) -> Li
     """Return what is paid from month to month at a price that moves."""
     if option is None or option.usd_per_month is None:
         return None
-    paid = cumulative_usd(
-        option.usd_per_month,
-        times,
-        moves.change_per_year,
-        shock_fraction=moves.shock_fraction,
-        shock_months=moves.shock_months,
-    )
+    paid = moves.paid_usd(option.usd_per_month, times)
     return tuple(np.diff(paid, prepend=0.0).tolist())

@@ -9,7 +9,6 @@ from planner.assumptions import Assumptions
 from planner.breakeven import first_crossing
 from planner.supply.options import BuyBasis, Option, RentBasis
 from planner.supply.owning import monthly_costs
-from planner.supply.paths import cumulative_usd
 from planner.supply.renting import billed_hours_per_day
 
 Line = tuple[float, ...]
@@ -50,18 +49,12 @@ def crossing(
     months = np.arange(int(np.ceil(term * 12.0)) + 1, dtype=float)
     rent_usd = own_usd = api_usd = None
     if rental is not None and rental.usd_per_month is not None:
-        rent_usd = cumulative_usd(
-            rental.usd_per_month,
-            months,
-            assumptions["rent_change_per_year"],
-            shock_fraction=assumptions["rent_shock_fraction"],
-            shock_months=assumptions["rent_shock_months"],
-        )
+        rent_usd = assumptions.rents.paid_usd(rental.usd_per_month, months)
     if purchase is not None and basis is not None:
         costs = monthly_costs(basis.cost, rental or purchase, assumptions)
         own_usd = None if costs is None else costs.own(float(basis.cost.capex_usd), months)
     if api is not None and api.usd_per_month is not None:
-        api_usd = cumulative_usd(api.usd_per_month, months, assumptions["api_change_per_year"])
+        api_usd = assumptions.api_prices.paid_usd(api.usd_per_month, months)
     meets = None
     if own_usd is not None and rent_usd is not None:
         meets = first_crossing(months, own_usd, rent_usd)

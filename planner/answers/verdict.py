@@ -11,7 +11,6 @@ from planner.rates import PriceStatus
 from planner.scenario import Owned, Scenario
 from planner.supply.mixed import MixedFleet
 from planner.supply.options import BuyBasis, Excluded, Kind, Option
-from planner.supply.paths import mean_usd_per_month
 
 # Words in the reason that stands in brackets where nothing serves, the first of them that is found.
 _DECISIVE = ((" cluster ",), (" memory", " ms"))
@@ -52,8 +51,8 @@ class Ways:
         """Return what a mix costs a month, its rent as the mean over the term. [USD/month]"""
         get = self.scenario.assumptions
         rent = mixed.best.rent_usd_per_month
-        over_term = rent if get.rents.is_flat else mean_usd_per_month(rent, get["term_years"], get.rents)
-        return mixed.best.own_usd_per_month + over_term
+        over_term = get.rents.over_term(rent, get["term_years"])
+        return mixed.best.own_usd_per_month + (rent if over_term is None else over_term)
 
     @property
     def machine(self) -> Option | None:

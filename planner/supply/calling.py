@@ -8,7 +8,6 @@ from planner.catalogues.tokens import TokenPrice, api_prices, merged
 from planner.cost import TokenPrices
 from planner.scenario import Scenario
 from planner.supply.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
-from planner.supply.paths import mean_usd_per_month
 from planner.supply.renting import slug
 from planner.units import TOKENS_PER_PRICE
 
@@ -143,9 +142,7 @@ def _option(
         provider=slug(price.provider),
         provider_title=price.provider,
         usd_per_month=month,
-        usd_per_month_over_term=None
-        if month is None or moves.is_flat
-        else mean_usd_per_month(month, assumptions["term_years"], moves),
+        usd_per_month_over_term=None if month is None else moves.over_term(month, assumptions["term_years"]),
         token_prices=TokenPrices(
             usd_per_million_tokens=per_million,
             usd_per_million_input_tokens=usd_in,

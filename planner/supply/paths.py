@@ -56,6 +56,26 @@ class Moves:
         )
         return factors
 
+    def paid_usd(self, usd_per_month: float, months: Months) -> Months:
+        """
+        Return the money paid after each of these months, shape (n,). [USD]
+
+        Args:
+            usd_per_month: In the first month. [USD/month]
+            months: Times since the start, whole or broken, shape (n,). [months]
+        """
+        return cumulative_usd(
+            usd_per_month,
+            months,
+            self.change_per_year,
+            shock_fraction=self.shock_fraction,
+            shock_months=self.shock_months,
+        )
+
+    def over_term(self, usd_per_month: float, term_years: float) -> float | None:
+        """Return what a month costs on average over a term; None where every month costs the same."""
+        return None if self.is_flat else mean_usd_per_month(usd_per_month, term_years, self)
+
 
 def mean_usd_per_month(usd_per_month: float, term_years: float, moves: Moves) -> float:
     """
@@ -67,14 +87,7 @@ def mean_usd_per_month(usd_per_month: float, term_years: float, moves: Moves) ->
         moves: How it moves.
     """
     months = term_years * 12.0
-    paid = cumulative_usd(
-        usd_per_month,
-        np.array([months]),
-        moves.change_per_year,
-        shock_fraction=moves.shock_fraction,
-        shock_months=moves.shock_months,
-    )
-    return float(paid[0]) / months
+    return float(moves.paid_usd(usd_per_month, np.array([months]))[0]) / months
 
 
 def cumulative_usd(

@@ -16,7 +16,6 @@ from planner.scenario import Scenario
 from planner.supply.load import Shift
 from planner.supply.operate import Fleet, MachineKey, OperatingPoint, Refusal, Refused
 from planner.supply.options import Excluded, Kind, Option, PriceOrigin, RentBasis, names_text, per_gpu_text
-from planner.supply.paths import mean_usd_per_month
 from planner.units import GB, HOURS_PER_MONTH, TOKENS_PER_PRICE
 
 # English text: about 4.7 letters a word, 0.75 words a token, with blanks and punctuation about 5 bytes.
@@ -276,9 +275,7 @@ def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: 
         usd_per_hour=rate.usd_per_hour_text,
         usd_per_gpu_hour=per_gpu_text(rate.usd_per_hour_text, rate.gpu_count),
         usd_per_month=month,
-        usd_per_month_over_term=None
-        if assumptions.rents.is_flat
-        else mean_usd_per_month(month, assumptions["term_years"], assumptions.rents),
+        usd_per_month_over_term=assumptions.rents.over_term(month, assumptions["term_years"]),
         token_prices=token_prices(
             month / point.tokens_per_month * TOKENS_PER_PRICE,
             aggregate_tokens_per_s=point.speed.aggregate_tokens_per_s,
