@@ -178,5 +178,8 @@ def _split_tables(text: str) -> list[Block]:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return `1 price`, `2 prices`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """Return `1 price`, `2 prices`, `2 entries`."""
+    if count == 1:
+        return f"1 {noun}"
+    is_changed = noun.endswith("y") and noun[-2:-1] not in "aeiou"
+    return f"{count:,} {noun[:-1]}ies" if is_changed else f"{count:,} {noun}s"

@@ -157,9 +157,7 @@ def left_out(found: Plan) -> None:
     """Show what is not in the table, and why."""
     if not found.excluded:
         return
-    with st.expander(
-        f"Left out, and why: {tables.plural(len(found.excluded), 'entry').replace('entrys', 'entries')}"
-    ):
+    with st.expander(f"Left out, and why: {tables.plural(len(found.excluded), 'entry')}"):
         parts.table(
             plan_rows.left_out(found),
             alt="What is not in the table, and why.",

@@ -367,6 +367,12 @@ def test_tables_of_a_document_are_told_from_its_text():
     assert tables.split_markdown(code) == ["Before.", tables.Code("ls | wc\n| x |", "sh"), "\nAfter."]
 
 
+def test_a_counted_noun_stands_in_its_plural():
+    counted = [(1, "entry"), (2, "entry"), (2, "day"), (0, "price"), (1200, "source")]
+    said = ["1 entry", "2 entries", "2 days", "0 prices", "1,200 sources"]
+    assert [tables.plural(*each) for each in counted] == said
+
+
 def test_the_grid_answers_in_words(database):
     test = opened("compare", show_models="qwen3-coder-480b-a35b", show_gpus="H200 SXM")
     rows = test.dataframe[0].value
