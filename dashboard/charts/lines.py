@@ -18,7 +18,6 @@ def lines(
     marks: Sequence[Mark] = (),
     span: Span | None = None,
     here: float | None = None,
-    step: bool = False,
     whole: bool = False,
     height: int = 320,
 ) -> Drawing:
@@ -33,7 +32,6 @@ def lines(
         marks: Crossings and other named points.
         span: A stretch of x, shaded; left out where it begins beyond the lines.
         here: Present value of x, shown as a vertical rule.
-        step: Whether a value holds until the next point.
         whole: Whether x counts things.
         height: Of the chart. [px]
     """
@@ -53,7 +51,7 @@ def lines(
     layers: list[Any] = [
         *([] if span is None or span.start >= last else _shaded(span, last)),
         alt.Chart(alt.Data(values=values))
-        .mark_line(strokeWidth=2.5, interpolate="step-after" if step else "linear")
+        .mark_line(strokeWidth=2.5)
         .encode(x=x_axis, y=y_axis, color=colour, strokeDash=dash, tooltip=tips),
         alt.Chart(alt.Data(values=_end_labels(series, gap=top * TEXT_SIZE * 1.3 / height)))
         .mark_text(align="left", dx=6, fontSize=TEXT_SIZE, fontWeight="bold", limit=220)

@@ -2,13 +2,12 @@
 
 import argparse
 from datetime import date, datetime, timedelta
-from pathlib import Path
 
 from dashboard.commands.base import Parser, UsageError
 from planner.errors import InvalidScenario
 from planner.numbers import parse_count, parse_number
 
-# Every option of a scenario, in the order of docs/interface.md; names are those of `Scenario`'s fields.
+# Every option of the workload, in the order of docs/interface.md; names are those of `Scenario`'s fields.
 WORKLOAD_OPTIONS = (
     "gpu",
     "gpus",
@@ -31,29 +30,6 @@ WORKLOAD_OPTIONS = (
     "memory_fraction",
     "max_sequences",
     "decode_tokens_per_s",
-)
-TERMS_OPTIONS = (
-    "hours_per_day",
-    "days_per_month",
-    "electricity_usd_per_kwh",
-    "electricity_region",
-    "rent_path",
-    "budget_usd",
-    "owner",
-    "own",
-    "tokens_per_month",
-    "requests_per_s",
-    "peak_factor",
-    "load_profile",
-    "max_ttft_ms",
-    "max_tpot_ms",
-    "min_tokens_per_s_per_user",
-    "provider",
-    "tier",
-    "region",
-    "max_price_age",
-    "as_of",
-    "currency",
 )
 
 
@@ -82,15 +58,6 @@ def refuse_future(day: date | None, option: str, now: datetime) -> None:
     """
     if day is not None and day > (now + timedelta(hours=14)).date():
         raise UsageError(f"{option}: {day} is in the future, and prices are known up to today; leave it out")
-
-
-def readable_file(text: str) -> Path:
-    """Read the name of a file that is there."""
-    path = Path(text)
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "not there"
-        raise argparse.ArgumentTypeError(f"the file {text!r} is {what}")
-    return path
 
 
 def add_model(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
