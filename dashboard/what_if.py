@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import streamlit as st
-
 from dashboard import data
 from planner.assumptions import Owner, all_assumptions
 from planner.compare import Plan
@@ -98,20 +96,15 @@ def at_hand(found: Plan) -> list[Influence]:
     """
     Return what each uncertain input and the hours do to the two machines of the answer, the strongest first.
 
-    One evaluation of arrays, cached by the question: no other machine becomes the cheapest on the way.
+    One evaluation of arrays, too quick to keep: no other machine becomes the cheapest on the way.
     """
-    return _at_hand(data.question_key(found.scenario), found)
-
-
-@st.cache_resource(max_entries=128, ttl=data.KEEP_SECONDS, show_spinner=False)
-def _at_hand(question: data.Key, _found: Plan) -> list[Influence]:
-    purchase = _found.purchase
+    purchase = found.purchase
     rental = None if purchase is None else purchase.compared_with
     if purchase is None or rental is None:
         return []
-    curves = input_effects(purchase, rental, _found.scenario, _found.assumptions)
-    influences = [_influence(curve, _found) for curve in curves]
-    hours = _of_hours(_found, purchase, rental)
+    curves = input_effects(purchase, rental, found.scenario, found.assumptions)
+    influences = [_influence(curve, found) for curve in curves]
+    hours = _of_hours(found, purchase, rental)
     return _strongest_first([*influences, *([] if hours is None else [hours])])
 
 
