@@ -15,6 +15,7 @@ from planner.answers.recommend import Choice
 from planner.compare import Plan
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
+from planner.supply.mixed import mixed_text
 from planner.supply.options import Kind, Option
 
 RECOMMENDED = {
@@ -26,7 +27,6 @@ RECOMMENDED = {
 }
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.answers.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
-MIXED = "Owned base load, rented peaks"
 CHANGES = "What would change the answer"
 # How far the prices can be trusted, and what is cheaper and does not count.
 TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
@@ -62,7 +62,7 @@ def changes(found: Plan) -> list[str]:
 
 def mixed(found: Plan) -> list[str]:
     """Return the note on owning the base load and renting the peaks."""
-    return [note for note in found.notes if note.startswith(MIXED)]
+    return [] if found.mixed is None else [mixed_text(found.mixed, found.money)]
 
 
 def other_notes(found: Plan) -> list[str]:
