@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 
 from dashboard.commands.base import Parser, UsageError
 from planner.errors import InvalidScenario
+from planner.fields import day
 from planner.numbers import parse_count, parse_number
 
 # Every option of the workload, in the order of docs/interface.md; names are those of `Scenario`'s fields.
@@ -58,6 +59,21 @@ def refuse_future(day: date | None, option: str, now: datetime) -> None:
     """
     if day is not None and day > (now + timedelta(hours=14)).date():
         raise UsageError(f"{option}: {day} is in the future, and prices are known up to today; leave it out")
+
+
+def day_before(text: str | None, option: str, now: datetime) -> date | None:
+    """
+    Read a day that has begun somewhere on earth, None where none is given.
+
+    Raises:
+        InvalidScenario: if it is no date.
+        UsageError: if it is in the future.
+    """
+    if text is None:
+        return None
+    read = day(option.removeprefix("--").replace("-", "_"), text)
+    refuse_future(read, option, now)
+    return read
 
 
 def add_model(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:

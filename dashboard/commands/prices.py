@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
 from dashboard.commands import collecting, reviewing, tokens
-from dashboard.commands.arguments import count, number, refuse_future
+from dashboard.commands.arguments import count, day_before, number
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from datetime import datetime
     from decimal import Decimal
 
     from pricing.storage.stored import StoredOffer
@@ -86,7 +86,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
     from pricing.storage.queries import moment_of
 
     now = context.clock()
-    as_of = _day(arguments.as_of, "--as-of", now)
+    as_of = day_before(arguments.as_of, "--as-of", now)
     with open_store(context) as store:
         offers = store.current_offers(**_chosen(arguments), as_of=as_of)
         if arguments.all:
@@ -153,7 +153,7 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 
     from dashboard.commands.storage import open_store
 
-    day = _day(arguments.since, "--since", context.clock())
+    day = day_before(arguments.since, "--since", context.clock())
     since = None if day is None else datetime.combine(day, time.min, tzinfo=UTC)
     with open_store(context) as store:
         offers = store.history(**_chosen(arguments), since=since, limit=_limit(arguments))
@@ -344,17 +344,6 @@ def _provider_names(names: Sequence[str] | None) -> list[str] | None:
 def _is_chosen(offer: "StoredOffer", arguments: argparse.Namespace) -> bool:
     gpus = _gpu_names(arguments.gpu)
     return (gpus is None or offer.gpu in gpus) and (arguments.tier is None or offer.tier in arguments.tier)
-
-
-def _day(text: str | None, option: str, now: "datetime") -> "date | None":
-    """Return a day that has begun somewhere on earth."""
-    if text is None:
-        return None
-    from planner.fields import day
-
-    read = day(option.removeprefix("--").replace("-", "_"), text)
-    refuse_future(read, option, now)
-    return read
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:

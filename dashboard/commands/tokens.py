@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dashboard import tables
-from dashboard.commands.arguments import refuse_future
+from dashboard.commands.arguments import day_before
 from dashboard.commands.base import Commands, Context, Output
 
 if TYPE_CHECKING:
@@ -32,12 +32,10 @@ def list_tokens(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.storage import open_store
     from planner.catalogues.models import find_model
     from planner.catalogues.tokens import all_token_prices, merged
-    from planner.fields import day
 
     model_id = None if arguments.model is None else find_model(arguments.model).model.id
-    as_of = None if arguments.as_of is None else day("as_of", arguments.as_of)
     now = context.clock()
-    refuse_future(as_of, "--as-of", now)
+    as_of = day_before(arguments.as_of, "--as-of", now)
     with open_store(context) as store:
         if arguments.held:
             return _held([row for row in store.held_token_prices() if model_id in (None, row["model_id"])])
