@@ -76,5 +76,9 @@ class RunInProgress(StoreError):
     """Another process refreshes the prices of this database."""
 
 
+class RunMade(RunInProgress):
+    """Another process has refreshed them a short time ago."""
+
+
 class SettingsError(PricingError):
     """An environment variable that cannot be used."""

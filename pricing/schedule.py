@@ -22,8 +22,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 
 from pricing.errors import RunInProgress, StoreError
-from pricing.running.health import RECENT
-from pricing.running.runs import LAST_GOOD_RUN, SCHEDULES
+from pricing.running.runs import RECENT, SCHEDULES, last_good_run
 from pricing.store import Store
 
 JOB = "refresh"
@@ -62,12 +61,6 @@ class Timetable:
         found: datetime | None = trigger.get_next_fire_time(None, now)
         assert found is not None
         return found.astimezone(UTC)
-
-
-def last_good_run(store: Store) -> datetime | None:
-    """Return when the last run over all sources began in which at least one answered."""
-    noted = store.noted(LAST_GOOD_RUN)
-    return None if noted is None else datetime.fromisoformat(noted["started_at"])
 
 
 def is_due(last: datetime | None, now: datetime, interval: timedelta = INTERVAL) -> bool:
@@ -161,6 +154,8 @@ class Nightly:
     def _run(self) -> None:
         self._idle.clear()
         try:
+            if self._is_told_to_end:  # `serve` may have found nothing under way a moment ago
+                return
             if not self._is_done():
                 try:
                     self._job()

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from datetime import time
+from datetime import datetime, time
 from typing import TYPE_CHECKING
 
 from dashboard import tables
@@ -85,9 +85,10 @@ def _once(store: "Store", settings: "Settings", context: Context) -> Output:
 def _night(store: "Store", settings: "Settings", context: Context) -> Output | None:
     """Make the run of one night; what goes wrong is told, and the schedule looks again."""
     from pricing.errors import PricingError, RunInProgress
+    from pricing.running.runs import RECENT
 
     try:
-        return _shown(_refresh(store, settings, context))
+        return _shown(_refresh(store, settings, context, unless_since=context.clock() - RECENT))
     except RunInProgress:
         raise
     except PricingError as error:
@@ -95,12 +96,14 @@ def _night(store: "Store", settings: "Settings", context: Context) -> Output | N
         return None
 
 
-def _refresh(store: "Store", settings: "Settings", context: Context) -> "RunReport":
+def _refresh(
+    store: "Store", settings: "Settings", context: Context, unless_since: datetime | None = None
+) -> "RunReport":
     from pricing.http import Client
     from pricing.running.runs import run
 
     with Client.of(settings) as client:
-        return run(None, store, settings, client, context.clock(), command=COMMAND)
+        return run(None, store, settings, client, context.clock(), command=COMMAND, unless_since=unless_since)
 
 
 def _shown(report: "RunReport") -> Output:

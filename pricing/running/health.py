@@ -13,8 +13,6 @@ MAX_AGE_HOURS = 36.0
 # A scheduler whose planned time passed this long ago is not running any more; a run that began no longer than
 # this before that time was another's for the same night.
 OVERDUE = timedelta(hours=1)
-# A run that another machine began this short a time before is not made again; clocks and jitter differ.
-RECENT = timedelta(hours=12)
 # A source that fails this often in a row wants a person.
 FAILURES_IN_A_ROW = 3
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pricing import notify
 from pricing.collect import refresh
-from pricing.errors import RunInProgress, StoreError
+from pricing.errors import RunInProgress, RunMade, StoreError
 from pricing.money.exchange import Exchange
 from pricing.parsing.reader import Readers
 from pricing.registry import find_provider
@@ -21,7 +21,7 @@ from pricing.store import Store
 from pricing.tokens.litellm import LITELLM
 from pricing.tokens.tokenprices import ask as ask_tokens
 
-__all__ = ["LAST_GOOD_RUN", "LAST_RUN", "SCHEDULES", "run"]
+__all__ = ["LAST_GOOD_RUN", "LAST_RUN", "RECENT", "SCHEDULES", "last_good_run", "run"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,14 @@ LAST_RUN = "last_run"
 LAST_GOOD_RUN = "last_good_run"
 # Names under which the store keeps what each scheduler means to do; its machine and process follow.
 SCHEDULES = "schedule:"
+# A run that another machine began this short a time before is not made again; clocks and jitter differ.
+RECENT = timedelta(hours=12)
+
+
+def last_good_run(store: Store) -> datetime | None:
+    """Return when the last run over all sources began in which at least one answered."""
+    noted = store.noted(LAST_GOOD_RUN)
+    return None if noted is None else datetime.fromisoformat(noted["started_at"])
 
 
 def run(
@@ -43,6 +51,7 @@ def run(
     *,
     command: str = "breakeven prices refresh",
     wait_s: float = 0.0,
+    unless_since: datetime | None = None,
 ) -> RunReport:
     """
     Refresh prices under the lock of the database, remove what is past its time, and announce what happened.
@@ -56,13 +65,15 @@ def run(
         progress: Is told of each provider as it is done.
         command: What runs, for whoever finds the lock taken.
         wait_s: How long to wait for another run. [s]
+        unless_since: Nothing is done where a good run began after this; None: whatever was done.
 
     Raises:
-        RunInProgress: if another process refreshes this database.
+        RunInProgress: if another process refreshes this database, or (RunMade) has just done so.
         StoreError: if the database cannot be used.
     """
     try:
         with run_lock(store, now, command=command, wait_s=wait_s):
+            _leave_what_is_made(store, unless_since)
             report = _refreshed(names, store, settings, client, now, progress)
             removed = 0
             if settings.retention_days is not None:
@@ -83,6 +94,15 @@ def run(
         if told is not None:
             notify.send(settings.notify_url, *told)
     return report
+
+
+def _leave_what_is_made(store: Store, since: datetime | None) -> None:
+    """Raise where a good run began later; asked under the lock, since it may have ended a moment ago."""
+    last = last_good_run(store) if since is not None else None
+    if since is not None and last is not None and last > since:
+        raise RunMade(
+            f"database {store.label}: the run of {last:%Y-%m-%d %H:%M} UTC has brought prices; nothing to do"
+        )
 
 
 def _refreshed(

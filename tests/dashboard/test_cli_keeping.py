@@ -136,6 +136,24 @@ def process(*arguments: str, environ: dict[str, str]) -> "subprocess.Popen[str]"
     )
 
 
+def test_a_night_that_another_has_just_made_is_not_made_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dashboard.commands import schedule
+    from dashboard.commands.base import Context
+    from pricing.errors import RunMade
+    from pricing.settings import Settings
+
+    def refreshed(*arguments: object) -> None:
+        pytest.fail("a second whole run")
+
+    monkeypatch.setattr(runs, "_refreshed", refreshed)
+    store.note(runs.LAST_GOOD_RUN, {"started_at": f"{NOW - timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"})
+    context = Context(clock=lambda: NOW, environ={}, tell=print, show=print)
+    with pytest.raises(RunMade):
+        schedule._night(store, Settings(database_url=store.label), context)
+
+
 def test_a_schedule_catches_up_and_ends_on_sigterm(database: Path, shared: Path) -> None:
     """A real process: all providers but the four of the server are refused at once on this machine."""
     from pricing.registry import providers

@@ -19,10 +19,14 @@ from apscheduler.events import (
     EVENT_JOB_EXECUTED,
     EVENT_SCHEDULER_STARTED,
 )
+from sqlalchemy import text
 
-from pricing.errors import RunInProgress
+from pricing.errors import FetchError, RunInProgress, RunMade
+from pricing.provider import Page, Request, Site
 from pricing.running import runs
-from pricing.schedule import LOOK_AGAIN, Nightly, Timetable, is_due, last_good_run
+from pricing.running.runs import last_good_run
+from pricing.schedule import LOOK_AGAIN, Nightly, Timetable, is_due
+from pricing.settings import Settings
 from pricing.store import Store
 
 BERLIN = Timetable(at=time(3), zone=ZoneInfo("Europe/Berlin"), jitter_s=0)
@@ -117,6 +121,50 @@ def test_what_another_machine_has_just_done_is_not_done_again(store: Store) -> N
     good_run(store, NOON - timedelta(hours=20))
     nightly._run()
     assert ran == [1]
+
+
+class Refusing:
+    """A client that reaches nobody."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def fetch(self, request: Request, site: Site) -> Page:
+        self.asked.append(request.url)
+        raise FetchError("no network")
+
+    def settle(self, site: Site, *, is_read: bool) -> None:
+        raise AssertionError("nothing was read")
+
+
+def test_what_was_done_while_the_lock_was_waited_for_is_not_done_again(store: Store) -> None:
+    """Of two that looked at once, the second gets the lock when the first has ended."""
+    client = Refusing()
+    good_run(store, NOON - timedelta(minutes=5))
+
+    def run(since: datetime | None, names: list[str] | None = None) -> None:
+        settings = Settings(database_url="sqlite://")
+        runs.run(names, store, settings, client, NOON, unless_since=since)
+
+    with pytest.raises(RunMade, match=r"the run of 2026-11-30 11:55 UTC has brought prices; nothing to do"):
+        run(NOON - runs.RECENT)
+    with store._reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM provider_run")).scalar() == 0
+    assert client.asked == []
+    good_run(store, NOON - runs.RECENT)  # long enough ago
+    run(NOON - runs.RECENT, ["litellm"])
+    good_run(store, NOON)
+    run(None, ["litellm"])  # a person wants it
+    assert len(client.asked) == 2
+
+
+def test_a_run_that_comes_up_after_the_end_is_not_begun(store: Store) -> None:
+    ran: list[int] = []
+    nightly = Nightly(store, BERLIN, lambda: ran.append(1), lambda: NOON, lambda text: None)
+    nightly.stop()
+    nightly._run()
+    assert ran == []
+    assert nightly._idle.is_set()
 
 
 def test_another_run_under_way_is_looked_at_again(store: Store) -> None:
