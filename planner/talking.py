@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from planner.errors import InvalidScenario
+from planner.serving.speeds import request_ms
 from planner.serving.usability import Thresholds, Usability, Verdict, verdict
 from planner.sizing import Sizing
 from planner.units import GIB
@@ -126,7 +127,7 @@ def talk(sizing: Sizing, thresholds: Thresholds | None = None, speech: Speech | 
         found = replace(found, usability=Usability.SMOOTH_CHAT, reason=why)
     answer_ms = gap_ms = None
     if speed is not None:
-        answer_ms = speed.ttft_ms + (sizing.workload.output_tokens - 1) * speed.tpot_ms
+        answer_ms = request_ms(speed.ttft_ms, speed.tpot_ms, sizing.workload.output_tokens)
         gap_ms = (
             spoken.recognition_ms
             + speed.ttft_ms

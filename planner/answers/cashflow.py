@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.assumptions import Assumptions
-from planner.cost import MONTHS_PER_YEAR
 from planner.exports.table import Column, Table
 from planner.supply.options import BuyBasis, Option
 from planner.supply.owning import monthly_costs
-from planner.supply.paths import Moves
+from planner.supply.paths import Moves, term_months
 
 CASH_COLUMNS: tuple[Column, ...] = (
     Column("month", float),
@@ -76,8 +75,7 @@ def cash_flow(
     """
     basis = purchase.basis if purchase is not None and isinstance(purchase.basis, BuyBasis) else None
     years = float(basis.ownership.term_years) if basis else assumptions["term_years"]
-    last = years * MONTHS_PER_YEAR
-    times = np.append(np.arange(np.ceil(last)), last)
+    times = term_months(years)
     own = None
     if basis is not None and purchase is not None:
         costs = monthly_costs(basis.cost, rental or purchase, assumptions)

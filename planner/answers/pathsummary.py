@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from planner.answers.money import Money
 from planner.assumptions import Assumptions
 from planner.breakeven import MAX_MONTHS
 from planner.supply.options import BuyBasis, Option
 from planner.supply.owning import monthly_costs, months_kept, months_sold
-from planner.supply.paths import Moves, RentPath
+from planner.supply.paths import Moves, RentPath, term_months
 
 _MOVED = ("rent_change_per_year", "rent_shock_fraction", "rent_shock_months")
 
@@ -80,16 +78,16 @@ def _result(path: str, basis: BuyBasis, rental: Option, terms: Assumptions, *, i
     costs = monthly_costs(basis.cost, rental, terms)
     if costs is None:
         raise ValueError(f"{rental.name} has no monthly rent")
-    term_months = float(basis.ownership.term_years) * 12.0
-    months = np.append(np.arange(np.ceil(term_months)), term_months)
+    months = term_months(float(basis.ownership.term_years))
+    term = float(months[-1])
     rent, own = costs.rent(months), costs.own(float(basis.cost.capex_usd), months)
     spent = float(own[-1]) - float(basis.cost.resale_usd)
     return PathResult(
         path=path,
         moves=terms.rents,
         is_in_use=is_in_use,
-        rent_usd_per_month=float(rent[-1]) / term_months,
-        saving_usd_per_month=(float(rent[-1]) - spent) / term_months,
+        rent_usd_per_month=float(rent[-1]) / term,
+        saving_usd_per_month=(float(rent[-1]) - spent) / term,
         break_even_months=months_kept(basis.cost, costs),
         break_even_months_with_resale=months_sold(
             basis.cost, float(basis.ownership.machine_usd), costs, terms

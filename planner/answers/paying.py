@@ -15,9 +15,10 @@ from planner.breakeven import (
     break_even_utilisation,
     net_present_value_usd,
 )
-from planner.cost import MONTHS_PER_YEAR, SECONDS_PER_HOUR, OwnCost, usd_per_available_gpu_hour
+from planner.cost import SECONDS_PER_HOUR, OwnCost, usd_per_available_gpu_hour
 from planner.supply.options import BuyBasis, Option
 from planner.supply.owning import monthly_costs
+from planner.supply.paths import term_months
 
 
 def paying(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[Figure]:
@@ -199,8 +200,7 @@ def saved_usd(cost: OwnCost, costs: MonthlyCosts) -> NDArray[np.float64]:
     Returns:
         Cash of months 0, 1, 2, ... to the end of the term, saved positive, shape (n,). [USD]
     """
-    last = float(cost.term_years) * MONTHS_PER_YEAR
-    times = np.append(np.arange(np.ceil(last)), last)
+    times = term_months(float(cost.term_years))
     apart = costs.rent(times) - costs.own(float(cost.capex_usd), times)
     saved: NDArray[np.float64] = np.diff(apart, prepend=0.0)
     saved[-1] += float(cost.resale_usd)

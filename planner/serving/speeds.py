@@ -77,6 +77,11 @@ class Speed:
         }
 
 
+def request_ms(ttft_ms: float, tpot_ms: float, output_tokens: float) -> float:
+    """Return the time from sending a request to its last token. [ms]"""
+    return ttft_ms + (output_tokens - 1) * tpot_ms
+
+
 def stated(
     work: Workload, speed: Speed, decode_tokens_per_s: float, estimated_range: tuple[float, float] | None
 ) -> Speed:
@@ -91,7 +96,7 @@ def stated(
     tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
     aggregate = decode_tokens_per_s * work.batch
     if work.method is Method.CALIBRATED:
-        request_s = (speed.ttft_ms + (work.output_tokens - 1) * tpot_ms) / 1e3
+        request_s = request_ms(speed.ttft_ms, tpot_ms, work.output_tokens) / 1e3
         aggregate = work.batch * work.output_tokens / request_s
     source = SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED
     is_step_only = work.method is not Method.CALIBRATED
@@ -127,7 +132,7 @@ def corrected(work: Workload, speed: Speed, correction: Correction) -> Speed:
         **_scaled(speed, "tpot", "ms", 1.0 / decode.factor, decode.doubt),
         **_scaled(speed, "ttft", "ms", 1.0 / prompt.factor, prompt.doubt),
     )
-    before, after = (one.ttft_ms + (work.output_tokens - 1) * one.tpot_ms for one in (speed, changed))
+    before, after = (request_ms(one.ttft_ms, one.tpot_ms, work.output_tokens) for one in (speed, changed))
     doubt = max(decode.doubt, prompt.doubt)
     return replace(changed, **_scaled(speed, "aggregate", "tokens_per_s", before / after, doubt))
 

@@ -77,6 +77,12 @@ class Moves:
         return None if self.is_flat else mean_usd_per_month(usd_per_month, term_years, self)
 
 
+def term_months(term_years: float) -> Months:
+    """Return months 0, 1, 2, ... of a term and its end, whole or broken, shape (n,). [months]"""
+    last = term_years * 12.0
+    return np.append(np.arange(np.ceil(last)), last)
+
+
 def mean_usd_per_month(usd_per_month: float, term_years: float, moves: Moves) -> float:
     """
     Return what a month costs on average over a term, at a price that moves. [USD/month]
