@@ -18,7 +18,14 @@ Parse = Callable[[str, Any], Any]
 YEARS = (2000, 2099)
 
 
-def number(allowed: str, *, above: float | None = None, at_least: float = 0.0, up_to: float = 1e15) -> Parse:
+def number(
+    allowed: str,
+    *,
+    above: float | None = None,
+    at_least: float = 0.0,
+    up_to: float = 1e15,
+    below: float | None = None,
+) -> Parse:
     """Read a finite number within limits."""
 
     def parse(name: str, value: Any) -> float:
@@ -27,6 +34,8 @@ def number(allowed: str, *, above: float | None = None, at_least: float = 0.0, u
             raise InvalidScenario(name, _shown(value), _with_limit(allowed, up_to))
         if read < at_least or (above is not None and read <= above):
             raise InvalidScenario(name, value, allowed)
+        if below is not None and read >= below:
+            raise InvalidScenario(name, read, allowed)
         return read
 
     return parse

@@ -131,13 +131,13 @@ class Scenario:
     input_tokens: int = field(default=4096, metadata={"parse": count(_TOKENS)})
     output_tokens: int = field(default=512, metadata={"parse": count(_TOKENS)})
     cached_input: float = field(
-        default=0.0, metadata={"parse": number("a fraction from 0 up, below 1", up_to=1.0)}
+        default=0.0, metadata={"parse": number("a fraction from 0 up, below 1", up_to=1.0, below=1.0)}
     )
     draft_tokens: int | None = field(
         default=None, metadata={"parse": count(f"1 to {MOST_DRAFTED} tokens", up_to=MOST_DRAFTED)}
     )
     acceptance: float | None = field(
-        default=None, metadata={"parse": number("a probability from 0 up, below 1", up_to=1.0)}
+        default=None, metadata={"parse": number("a probability from 0 up, below 1", up_to=1.0, below=1.0)}
     )
     pipeline: int = field(default=1, metadata={"parse": count(_GROUPS, up_to=MOST_GPUS)})
     expert_ranks: int = field(default=1, metadata={"parse": count(_GROUPS, up_to=MOST_GPUS)})
@@ -202,10 +202,6 @@ class Scenario:
         self._check_together()
 
     def _check_together(self) -> None:
-        if self.cached_input >= 1.0:
-            raise InvalidScenario("cached_input", self.cached_input, "a fraction from 0 up, below 1")
-        if self.acceptance is not None and self.acceptance >= 1.0:
-            raise InvalidScenario("acceptance", self.acceptance, "a probability from 0 up, below 1")
         if (self.draft_tokens is None) is not (self.acceptance is None):
             missing = "acceptance" if self.acceptance is None else "draft_tokens"
             raise InvalidScenario(missing, None, "draft_tokens and acceptance together: how many, how often")
