@@ -32,7 +32,7 @@ def held_back() -> None:
                 "provider": offer.provider,
                 "why": "; ".join(offer.reasons),
                 "raw": offer.raw,
-                "source": market_rows.address_of(offer.source_url),
+                "source": tables.address_of(offer.source_url),
                 "seen_at": offer.seen_at,
                 "instance": offer.instance_type,
                 "tier": str(offer.tier),

@@ -8,6 +8,11 @@ from decimal import Decimal
 
 ESTIMATE_MARK = "*"
 ESTIMATE_NOTE = "* estimated, not measured"
+# Where the price lists are kept that the catalogue names by their release.
+PRICE_LISTS = {
+    r"genai-prices \d[\d.]*": "https://github.com/pydantic/genai-prices",
+    r"litellm model price file \(release \d[\d.]*\)": "https://github.com/BerriAI/litellm",
+}
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, left: Iterable[int] = (0,)) -> str:
@@ -125,6 +130,20 @@ def source(url: str | None, width: int = 34) -> str | None:
         return shortened(f"github:{rest.split('@')[0]}", width)
     host = url.split("://", 1)[-1].split("/", 1)[0]
     return shortened(host.removeprefix("www."), width)
+
+
+def address_of(source: str | None) -> str | None:
+    """Return a source as an address that a browser opens, None where it has none."""
+    if source is None:
+        return None
+    for pattern, address in PRICE_LISTS.items():
+        if re.fullmatch(pattern, source):
+            return address
+    if source.startswith("github:"):  # as the bundled collection names a file at a commit
+        repository, _, rest = source.removeprefix("github:").partition("@")
+        commit, _, path = rest.partition(":")
+        return f"https://github.com/{repository}" + (f"/blob/{commit}/{path}" if path else "")
+    return source if source.startswith("https://") else None
 
 
 def paragraphs(*parts: str) -> str:

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dashboard.charts.drawing import Drawing
 from dashboard.charts.lines import as_rows, lines
 from dashboard.rows.points import Line, Mark
-from dashboard.sureness import Band
 from planner.answers.money import Money
 from planner.compare import CostByHours, Crossing
 from planner.supply.mixed import MixedFleet
 
+if TYPE_CHECKING:
+    from dashboard.sureness import Band
 
-def crossing(found: Crossing, money: Money, band: Band | None = None) -> Drawing | None:
+
+def crossing(found: Crossing, money: Money, band: "Band | None" = None) -> Drawing | None:
     """
     Show the money spent on each way, month by month, and where owning has cost as much as renting.
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import altair as alt
 
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing
 from dashboard.charts.lines import as_rows, lines
 from dashboard.rows.points import Line
-from dashboard.what_if import Effect, Influence
+
+if TYPE_CHECKING:
+    from dashboard.what_if import Effect, Influence
 
 
-def effect(found: Effect) -> Drawing | None:
+def effect(found: "Effect") -> Drawing | None:
     """Show what a month costs as a function of one assumption, with its present value marked."""
     ways = (("rent", found.rent), ("own", found.own))
     series = [
@@ -38,7 +41,7 @@ def effect(found: Effect) -> Drawing | None:
     return replace(drawing, rows=as_rows(series, found.title))
 
 
-def tornado(found: Sequence[Influence], currency: str, most: int = 10) -> Drawing | None:
+def tornado(found: Sequence["Influence"], currency: str, most: int = 10) -> Drawing | None:
     """Show how far each assumption moves what owning costs more than renting, the strongest on top."""
     if not found:
         return None

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from dashboard import tables
 from dashboard.charts.drawing import AXIS_HEIGHT, COLOURS, GREY, Drawing, cycle
-from dashboard.rows.market_rows import address_of
-from pricing.storage.stored import StoredOffer
+
+if TYPE_CHECKING:
+    from pricing.storage.stored import StoredOffer
 
 
-def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
+def history(gpu: str, offers: Sequence["StoredOffer"]) -> Drawing:
     """Show prices of one GPU over time: each as long as it was seen, nothing in between."""
     providers = [name for name, _ in Counter(offer.provider for offer in offers).most_common(len(COLOURS))]
     values = [
@@ -33,7 +35,7 @@ def history(gpu: str, offers: Sequence[StoredOffer]) -> Drawing:
             "GPUs": offer.gpu_count,
             "tier": str(offer.tier),
             "region": offer.region,
-            "source": address_of(offer.source_url),
+            "source": tables.address_of(offer.source_url),
         }
         for offer in offers
     ]

@@ -1,6 +1,5 @@
 """What the pages show of the market: offers as rows, where each comes from, and what is held back."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -8,31 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import data
+from dashboard import data, tables
 from dashboard.data import KEEP_SECONDS
 from pricing.storage.stored import ProviderStatus, StoredOffer
 from pricing.store import Store
 
 UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
-# Where the price lists are kept that the catalogue names by their release.
-PRICE_LISTS = {
-    r"genai-prices \d[\d.]*": "https://github.com/pydantic/genai-prices",
-    r"litellm model price file \(release \d[\d.]*\)": "https://github.com/BerriAI/litellm",
-}
-
-
-def address_of(source: str | None) -> str | None:
-    """Return a source as an address that a browser opens, None where it has none."""
-    if source is None:
-        return None
-    for pattern, address in PRICE_LISTS.items():
-        if re.fullmatch(pattern, source):
-            return address
-    if source.startswith("github:"):  # as the bundled collection names a file at a commit
-        repository, _, rest = source.removeprefix("github:").partition("@")
-        commit, _, path = rest.partition(":")
-        return f"https://github.com/{repository}" + (f"/blob/{commit}/{path}" if path else "")
-    return source if source.startswith("https://") else None
 
 
 def market() -> Sequence[Mapping[str, Any]]:
@@ -89,7 +69,7 @@ def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
         "region": offer.region,
         "status": str(status) if status else UNCLEAR,
         "seen_at": offer.seen_at,
-        "source": address_of(offer.source_url),
+        "source": tables.address_of(offer.source_url),
         "gpu_count": offer.gpu_count,
         "usd_per_hour": float(offer.usd_per_hour),
         "gpu_fraction": offer.gpu_fraction,

@@ -7,7 +7,6 @@ from typing import Any
 
 from dashboard import data, tables
 from dashboard.form.fields import with_controls
-from dashboard.rows.market_rows import address_of
 from dashboard.rows.points import Dot
 from planner.answers.explain import Explanation
 from planner.answers.money import Money
@@ -173,7 +172,7 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "decode": speed.decode_tokens_per_s if speed else None,
         "counts": why_not or "yes",
         "seen": _seen(option),
-        "source": address_of(price.source_url),
+        "source": tables.address_of(price.source_url),
         "rank": rank,
         "tier": option.tier,
         "status": str(price.status),
@@ -184,7 +183,7 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "no_payback": _no_payback(option),
         "purchase": data.in_currency(money, option.purchase_usd),
         "vram": option.vram_total_gb,
-        "deploy": address_of(option.deploy_url),
+        "deploy": tables.address_of(option.deploy_url),
         "product": option.name if option.kind is Kind.API else option.instance_type,
         "region": option.region,
         "billing": option.billing,

@@ -580,7 +580,7 @@ def test_only_web_addresses_become_links(address, is_safe):
     ],
 )
 def test_a_source_becomes_an_address_only_where_a_browser_should_open_it(source, address):
-    assert market_rows.address_of(source) == address
+    assert tables.address_of(source) == address
 
 
 def test_the_simulator_types_at_the_speed_it_names():
