@@ -34,11 +34,8 @@ def crossing(found: Crossing, money: Money, band: "Band | None" = None) -> Drawi
     series = _series(ways, found.months, money)
     if not series:
         return None
-    marks = []
     meets = found.break_even_months
-    if meets is not None and found.rent_usd is not None:
-        spent = money.amount(float(np.interp(meets, found.months, found.rent_usd)))
-        marks.append(Mark(x=meets, y=spent, text=f"pays back after {meets:,.1f} months"))
+    marks = _meeting(meets, found.months, found.rent_usd, money, "pays back after {:,.1f} months")
     names = _names(ways)
     end = "; ".join(f"{line.label} {line.points[-1][1]:,.0f} {money.currency}" for line in series)
     said = marks[0].text if marks else "owning does not pay back within the term"
@@ -70,11 +67,8 @@ def cost_by_hours(found: CostByHours, money: Money, here: float) -> Drawing | No
     series = _series(ways, found.hours_per_day, money)
     if not series:
         return None
-    marks = []
-    meets = found.break_even_hours_per_day
-    if meets is not None and found.rent_usd_per_month is not None:
-        cost = money.amount(float(np.interp(meets, found.hours_per_day, found.rent_usd_per_month)))
-        marks.append(Mark(x=meets, y=cost, text=f"the same at {meets:,.1f} h a day"))
+    meets, rent = found.break_even_hours_per_day, found.rent_usd_per_month
+    marks = _meeting(meets, found.hours_per_day, rent, money, "the same at {:,.1f} h a day")
     said = f"They cost {marks[0].text}." if marks else "They do not meet within 24 hours a day."
     names = _names(ways)
     drawing = lines(
@@ -130,6 +124,15 @@ def mixed(found: MixedFleet, money: Money) -> Drawing:
     ]
     names = f"own {found.purchase.name}; rent {found.rental.single_offer_text}"
     return replace(drawing, names=names, key="mixed_chart", rows=rows)
+
+
+def _meeting(
+    meets: float | None, x: Sequence[float], rent_usd: Sequence[float] | None, money: Money, words: str
+) -> list[Mark]:
+    """Return the mark where owning costs what renting does, said in `words`; none where they do not meet."""
+    if meets is None or rent_usd is None:
+        return []
+    return [Mark(x=meets, y=money.amount(float(np.interp(meets, x, rent_usd))), text=words.format(meets))]
 
 
 def _series(
