@@ -31,7 +31,7 @@ def run() -> None:
     with parts.guarded():
         drawn = frame.open_frame(name, open_fields, pages)
         page.run()
-        address.write(drawn.scenario, name)  # filters of the page may have been drawn since
+        address.write(drawn.scenario, drawn.page)  # filters of the page may have been drawn since
 
 
 if __name__ == "__main__":  # as Streamlit calls it

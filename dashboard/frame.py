@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every page is given: the place of its one sentence, and the question."""
+    """What every page is given: its name, the place of its one sentence, and the question."""
 
+    page: str
     head: "DeltaGenerator"
     scenario: Scenario
 
@@ -64,7 +65,7 @@ def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) 
     address.write(scenario, page)
     for complaint in complaints:
         messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
-    made = Frame(head, scenario)
+    made = Frame(page, head, scenario)
     _frame.set(made)
     return made
 

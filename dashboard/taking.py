@@ -7,19 +7,18 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from dashboard import address, data
+from dashboard import address, data, frame
 from dashboard.documents import DOWNLOADS
 from planner.exports.documents import ESTIMATE_NOTE
 from planner.exports.listing import LISTING_FORMATS, Rows, about
-from planner.scenario import Scenario
+
+METHODOLOGY = ("docs/methodology.md",)  # sources of rows that are reckoned here
 
 
 def offer(
     rows: Sequence[Mapping[str, Any]],
     columns: Mapping[str, Any],
-    scenario: Scenario,
     *,
-    page: str,
     title: str,
     sources: Sequence[str] = (),
 ) -> None:
@@ -29,8 +28,6 @@ def offer(
     Args:
         rows: One record each.
         columns: The columns of the table by field: those that are hidden are left out, titles have units.
-        scenario: The question.
-        page: Whose address stands on top.
         title: What the rows are.
         sources: Where the figures come from; the hosts that the rows name where none are given.
     """
@@ -38,13 +35,16 @@ def offer(
     if not shown:
         return
     named = sources or [host for row in rows if (host := urlsplit(str(row.get("source") or "")).netloc)]
-    query = urlencode(address.of_page(scenario, page), doseq=True)
+    drawn = frame.current()
+    query = urlencode(address.of_page(drawn.scenario, drawn.page), doseq=True)
     note = ESTIMATE_NOTE if any("*" in key for key in shown[0]) else "figures are as their sources state them"
     file = re.sub(r"[^a-z0-9.]+", "-", title.lower()).strip("-")
 
     def written(name: str) -> Callable[[], bytes]:
         def write() -> bytes:
-            return LISTING_FORMATS[name](shown, about(title, f"/{page}?{query}", data.now(), named, note))
+            return LISTING_FORMATS[name](
+                shown, about(title, f"/{drawn.page}?{query}", data.now(), named, note)
+            )
 
         return write
 

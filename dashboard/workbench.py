@@ -86,9 +86,7 @@ def contexts(sizing: Sizing) -> None:
 
 
 def _offer(rows: Sequence[Mapping[str, object]], title: str) -> None:
-    scenario = frame.current().scenario
-    named = ["docs/methodology.md"]
-    taking.offer(rows, _columns(), scenario, page="size", title=title, sources=named)
+    taking.offer(rows, _columns(), title=title, sources=taking.METHODOLOGY)
 
 
 def finetuning(sizing: Sizing) -> None:

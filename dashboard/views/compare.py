@@ -114,9 +114,7 @@ def _machines() -> None:
     alt = f"Machines that hold {scenario.model}, fastest first."
     parts.table(ordered, alt=alt, columns=columns, key="machines")
     parts.estimate_note(f"{tables.plural(count, 'GPU')} each; devices that do not hold it are left out.")
-    named = ["docs/methodology.md"]
-    title = f"Machines for {scenario.model}"
-    taking.offer(ordered, columns, scenario, page="compare", title=title, sources=named)
+    taking.offer(ordered, columns, title=f"Machines for {scenario.model}", sources=taking.METHODOLOGY)
 
 
 def _columns() -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
                 key="market_table",
                 height=560,
             )
-        taking.offer(ordered, columns, frame.current().scenario, page="market", title="Offers")
+        taking.offer(ordered, columns, title="Offers")
         bars = charts.price_bars(shown)
         st.markdown(f"**{parts.plain(bars.title)}**")
         parts.draw(bars, key="price_bars", rows=bars.rows)
@@ -140,8 +140,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
     st.caption(
         "Each line is one offer for as long as it was seen at that price; where nothing was seen is a gap."
     )
-    scenario = frame.current().scenario
-    taking.offer(drawing.rows, {}, scenario, page="market", title=f"Price history of {gpu}")
+    taking.offer(drawing.rows, {}, title=f"Price history of {gpu}")
 
 
 def _providers() -> None:
