@@ -16,7 +16,7 @@ import pytest
 from pricing.running import runs
 from pricing.store import Store
 from tests.conftest import NOW, ROOT
-from tests.pricing.loopback import LoopbackServer
+from tests.pricing.loopback import LoopbackServer, nowhere
 from tests.pricing.samples import offer, run, waiting
 
 DAY = timedelta(days=1)
@@ -156,13 +156,10 @@ def test_a_night_that_another_has_just_made_is_not_made_again(
 
 def test_a_schedule_catches_up_and_ends_on_sigterm(database: Path, shared: Path) -> None:
     """A real process: all providers but the four of the server are refused at once on this machine."""
-    from pricing.registry import providers
-
     served = ("runpod", "vastai", "vultr", "digitalocean")
     with LoopbackServer() as server:
         server.serve_payloads(shared / "data/prices/payloads", list(served))
-        nowhere = {f"BREAKEVEN_{name.upper()}_BASE_URL": "http://127.0.0.1:9" for name in providers()}
-        environ = {**nowhere, **server.environ(*served), "BREAKEVEN_DATABASE_URL": f"sqlite:///{database}"}
+        environ = {**nowhere(), **server.environ(*served), "BREAKEVEN_DATABASE_URL": f"sqlite:///{database}"}
         with process("schedule", "--json", environ=environ) as running:
             assert running.stdout is not None
             text = ""

@@ -31,6 +31,10 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
+from pricing.money.ecb import BANK
+from pricing.registry import providers
+from pricing.tokens.litellm import LITELLM
+
 RECORDINGS = Path(__file__).parent / "payloads"
 
 Answer = Callable[["Handler"], None]
@@ -165,6 +169,12 @@ class Handler(BaseHTTPRequestHandler):
     def wait(self, seconds: float) -> bool:
         """Wait, but no longer than the server lives; tell whether it still does."""
         return not self.server.owner.stopping.wait(seconds)
+
+
+def nowhere() -> dict[str, str]:
+    """Return the environment variables that let every source be refused at once, on this machine."""
+    names = (*providers(), BANK.name, LITELLM.name)
+    return {f"BREAKEVEN_{name.upper()}_BASE_URL": "http://127.0.0.1:9" for name in names}
 
 
 def zipped(name: str, content: bytes) -> bytes:

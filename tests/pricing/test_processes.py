@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from pricing.registry import providers
 from pricing.running import runs
 from pricing.store import Store
 from tests.conftest import ROOT
-from tests.pricing.loopback import Handler, LoopbackServer
+from tests.pricing.loopback import Handler, LoopbackServer, nowhere
 
 SERVED = ("runpod", "vastai", "vultr", "digitalocean")
 WAIT_S = 120.0
@@ -65,10 +64,7 @@ def begin(database_url: str, shared: Path) -> Iterator[Callable[..., list[Schedu
             if hanging is not None:
                 for path in ("plans", "plans-metal"):
                     server.add(f"/{hanging}/v2/{path}", answer=hang)
-            nowhere = {
-                f"BREAKEVEN_{name.upper()}_BASE_URL": "http://127.0.0.1:9" for name in (*providers(), "ecb")
-            }
-            environ = {**nowhere, **server.environ(*SERVED), "BREAKEVEN_DATABASE_URL": database_url}
+            environ = {**nowhere(), **server.environ(*SERVED), "BREAKEVEN_DATABASE_URL": database_url}
             begun.extend(Schedule(environ) for _ in range(number))
             return begun
 
