@@ -334,8 +334,9 @@ class Store:
         """Judge and keep what a list said of API tokens."""
         from pricing.tokens import tokenprices
 
+        ids = tokenprices.model_ids(price.key for price in brought.prices)
         with self._writing() as connection:
-            return tokenprices.keep(connection, brought, now)
+            return tokenprices.keep(connection, brought, ids, now)
 
     def note(self, name: str, value: Mapping[str, Any] | None) -> None:
         """Keep something about the work of this database under a name, or forget it; no reader is told."""

@@ -278,10 +278,10 @@ def find_model(name: str) -> ModelMatch:
         UnknownName: if no model is called so, or the weight format is unknown; with close matches.
     """
     wanted = name.strip()
-    match = _match(wanted)
+    match = known_model(wanted)
     if match is None and ":" in wanted:
         base, _, tag = wanted.rpartition(":")
-        of_base = _match(base)
+        of_base = known_model(base)
         if of_base is not None:
             match = ModelMatch(model=of_base.model, quant=find_quant(tag).name, matched=of_base.matched)
     if match is None:
@@ -295,7 +295,8 @@ def _close(name: str) -> list[str]:
     return list(dict.fromkeys(by_name[near] for near in close_matches(name, by_name, n=6)))[:3]
 
 
-def _match(name: str) -> ModelMatch | None:
+def known_model(name: str) -> ModelMatch | None:
+    """Return what `find_model` does of a whole name, without a search for close matches; None if unknown."""
     key = lookup_key(name)
     return _by_name().get(name) or _by_key().get(key) or _by_basename().get(key)
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
-from planner.catalogues.models import find_model
+from planner.catalogues.models import known_model
 from planner.catalogues.tokens import all_token_prices
-from planner.errors import UnknownName
 from pricing.errors import PricingError
 from pricing.offer import Problem, Verdict
 from pricing.running.gather import Fetcher
@@ -86,12 +85,18 @@ def ask(client: Fetcher) -> Brought:
     return Brought(prices=tuple(prices), problems=tuple(problems))
 
 
-def keep(connection: Connection, brought: Brought, now: datetime) -> TokenReport:
+def keep(connection: Connection, brought: Brought, ids: Mapping[Key, str], now: datetime) -> TokenReport:
     """
     Judge what the list said and keep it.
 
     An unchanged price moves `last_seen_at`; a changed or vanished one is closed and stays. Beside the price
     in force at most one waits; what waited and stands long enough takes over from now on.
+
+    Args:
+        connection: In a transaction.
+        brought: What the list said.
+        ids: Its `model_ids`, worked out before the transaction to keep that short.
+        now: The time of the run.
     """
     if brought.reason is not None:
         return TokenReport(status=RunStatus.FAILED, reason=brought.reason)
@@ -104,7 +109,7 @@ def keep(connection: Connection, brought: Brought, now: datetime) -> TokenReport
             {key[:2]: held for key, held in verified.items()},
             {key[:2]: held for key, held in waiting.items()},
             all_token_prices(),
-            model_ids(price.key for price in brought.prices),
+            ids,
             now,
         )
     except PricingError as error:
@@ -146,11 +151,8 @@ def _model_of(name: str) -> str | None:
     """Return the model whose repository is called so, in its own format and no other."""
     if "/" not in name:
         return None
-    try:
-        match = find_model(name)
-    except UnknownName:
-        return None
-    return match.model.id if match.matched == name and match.quant is None else None
+    match = known_model(name)
+    return match.model.id if match and match.matched == name and match.quant is None else None
 
 
 def _open_rows(connection: Connection) -> dict[tuple[str, str, bool], Any]:

@@ -249,6 +249,16 @@ def test_only_models_of_the_catalogue_count_by_their_own_repository() -> None:
     assert model_ids(keys) == {keys[0]: CODER, keys[2]: "qwen3-8b"}
 
 
+def test_no_close_matches_are_looked_for_of_the_many_that_are_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def search(*arguments: object, **more: object) -> None:
+        pytest.fail("a search through all names takes 60 ms")
+
+    monkeypatch.setattr("planner.catalogues.models.close_matches", search)
+    assert model_ids([("DeepInfra", "acme/Unheard-Of-9B"), ("DeepInfra", "acme/Unheard-Of-9B:Q4_K_M")]) == {}
+
+
 # -- keeping ------------------------------------------------------------------------------------------
 
 
