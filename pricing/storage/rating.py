@@ -301,10 +301,14 @@ def _waiting_beside(connection: Connection, selection: Selection, rows: Sequence
     found: dict[Machine, list[Row[Any]]] = {}
     for row in fetch(connection, sql, where):
         found.setdefault((row.provider, row.gpu, row.gpu_count, row.tier), []).append(row)
+    if not found:
+        return {}
     notes: dict[int, str] = {}
     for row in rows:
-        others = found.get((row.provider, row.gpu, row.gpu_count, row.tier), ())
-        if row.origin != Origin.SNAPSHOT or not others:
+        if row.origin != Origin.SNAPSHOT:
+            continue
+        others = found.get((row.provider, row.gpu, row.gpu_count, row.tier))
+        if not others:
             continue
         here = [one for one in others if is_same_place(row.region_key, one.region_key)]
         named = [one for one in here or others if one.instance_type == row.instance_type]
