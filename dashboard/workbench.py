@@ -8,9 +8,9 @@ from dashboard import charts, frame, parts, taking
 from dashboard.commands.sizing_text import machine_name
 from dashboard.rows import size_rows
 from planner import matrix
+from planner.answers.sizing_figures import sizing_figures
 from planner.catalogues.models import all_models
 from planner.launch import launches
-from planner.serving.sizing_figures import sizing_figures
 from planner.sizing import Sizing
 
 FIT_WORDS = {True: "fits", False: "does not fit"}

@@ -7,6 +7,7 @@ from planner.answers.cashflow import CashFlow, cash_flow
 from planner.answers.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
 from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.answers.explain import Explanation, explain
+from planner.answers.mixedsummary import mixed_text
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
 from planner.answers.paying import break_even_tokens
@@ -30,7 +31,7 @@ from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.supply.calling import api_options
 from planner.supply.growth import carries_until_months, growth_remarks
-from planner.supply.mixed import MixedFleet, mixed_fleet, mixed_text
+from planner.supply.mixed import MixedFleet, mixed_fleet
 from planner.supply.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.supply.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.supply.owning import Terms, buy_options

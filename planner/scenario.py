@@ -38,7 +38,6 @@ DOUBTFUL_USD_PER_KWH = 2.0
 
 _NEXT_FACT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")
 _OWNED = re.compile(r"(?:([+-]?\d+)\s*[x×]\s*)?(.*\S)", re.IGNORECASE)
-# More than any machine or cluster that a plan speaks of.
 
 
 def _owned(name: str, value: Any) -> str:

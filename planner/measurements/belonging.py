@@ -15,7 +15,7 @@ from planner.units import GB
 from planner.workload import Workload
 
 # Tokens of one step where a server drafts ahead; llama-bench never does.
-MOST_DRAFTED = 5.0
+MOST_TOKENS_A_STEP = 5.0
 
 
 def batch_of(document: Any) -> int | None:
@@ -121,7 +121,7 @@ def check_possible(tokens_per_s: float, work: Workload, gpu: Gpu, gpu_count: int
     read_bytes = (float(held.dense_read_bytes) + routed) * (1.0 - work.offload_fraction)
     if gpu.bandwidth_gb_per_s is None or read_bytes <= 0.0:
         return
-    most = gpu.bandwidth_gb_per_s * GB * gpu_count / read_bytes * (MOST_DRAFTED if may_draft else 1.0)
+    most = gpu.bandwidth_gb_per_s * GB * gpu_count / read_bytes * (MOST_TOKENS_A_STEP if may_draft else 1.0)
     if tokens_per_s > most:
         machine = f"{gpu_count}x {gpu.name}"
         allowed = (

@@ -54,8 +54,8 @@ MOST_SEQUENCES = 2048
 # A sequence holds its prompt and, on average over those in flight, this part of its answer.
 WRITTEN_SHARE = 0.6
 # The publisher's checkpoints for TensorRT-LLM in these formats ask for a cache of 8 bits.
-_POLLED = re.compile(r"polled every (\d+) steps")
 _EIGHT_BIT_CACHES = ("FP8", "NVFP4", "MXFP4")
+_POLLED = re.compile(r"polled every (\d+) steps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

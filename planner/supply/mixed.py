@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from planner.answers.choice import counted_purchases
-from planner.answers.money import Money
 from planner.supply.load import shifts
 from planner.supply.operate import Fleet, OperatingPoint, Refused
 from planner.supply.options import Option, RentBasis
@@ -239,22 +238,3 @@ def _rent(rental: Option, rest: Sequence[float], loads: Sequence[float], terms: 
     rent = rent_of(basis.rate, steps, terms.scenario, basis.lost_work_fraction).usd
     storage = basis.storage_usd_per_month / rental.replicas * most
     return rent + storage + basis.egress_usd_per_month * sum(rest) / sum(loads), most
-
-
-def mixed_text(mixed: MixedFleet, money: Money) -> str:
-    """Say how many machines to own and to rent, what that costs, and what the pure ways cost."""
-    best, rental = mixed.best, mixed.rental
-    name = mixed.purchase.name
-    none, most = mixed.tried[0], mixed.tried[-1]
-    others = f"all rented {money.text(none.usd_per_month)}"
-    if most.rent_count == 0:
-        others += f", all owned {money.text(most.usd_per_month)}"
-    lead = "Owned base load, rented peaks"
-    if not mixed.is_mixed:
-        way = "owning all" if best.own_count else "renting all"
-        return f"{lead}: no mix of {name} and rentals beats {way} ({others} a month)."
-    return (
-        f"{lead}: {best.own_count} x ({name}) owned and up to {best.rent_count} x ({rental.name}) from "
-        f"{rental.provider_title or rental.provider} cost {money.text(best.usd_per_month)} a month "
-        f"({others}); {mixed.rented_share:.0%} of the tokens are rented."
-    )

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from planner.answers.sizing_figures import sizing_figures
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import find_quant
 from planner.scenario import Scenario
-from planner.serving.sizing_figures import sizing_figures
 from planner.sizing import Sizing, size
 from planner.units import GIB
 from planner.workload import Machine
