@@ -3,16 +3,15 @@
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any
 
 from filelock import FileLock, Timeout
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from pricing.errors import RunInProgress
+from pricing.errors import RunInProgress, StoreError
 from pricing.storage.engines import Target, file_errors, store_errors
 from pricing.store import Store
 
@@ -65,7 +64,11 @@ def run_lock(
         store.note(
             HOLDER, {"host": host, "pid": pid, "command": command, "since": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
         )
-        yield
+        try:
+            yield
+        finally:
+            with suppress(StoreError):  # what the block raises says more
+                store.note(HOLDER, None)
 
 
 @contextmanager
@@ -102,9 +105,8 @@ def _server_lock(target: Target) -> Iterator[Try]:
 
 
 def _busy(store: Store) -> str:
-    holder: Mapping[str, Any] = store.noted(HOLDER) or {}
-    who = f": {holder['command']}, process {holder['pid']} on {holder['host']}, since {holder['since']}"
-    return (
-        f"database {store.label}: another refresh is running{who if holder else ''}; wait for it, or end "
-        "that process"
-    )
+    holder = store.noted(HOLDER)  # none in the moment between the lock and the note
+    who = ""
+    if holder is not None:
+        who = f": {holder['command']}, process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    return f"database {store.label}: another refresh is running{who}; wait for it, or end that process"

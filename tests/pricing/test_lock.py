@@ -55,6 +55,21 @@ def test_a_second_process_is_told_who_refreshes(database_url: str) -> None:
         store.note("anything", {})  # nor are short writes
 
 
+def test_a_process_that_has_the_lock_but_has_not_said_so_yet_is_another_one_too(database_url: str) -> None:
+    with another_process(database_url), Store.open(database_url) as store:
+        store.note("run_holder", None)
+        with pytest.raises(RunInProgress) as caught, run_lock(store, NOW, command="x"):
+            pytest.fail("two at once")
+        assert "another refresh is running; wait for it, or end that process" in str(caught.value)
+
+
+def test_who_has_refreshed_is_not_named_for_who_does(database_url: str) -> None:
+    with Store.open(database_url) as store:
+        with run_lock(store, NOW, command="x"):
+            assert store.noted("run_holder") is not None
+        assert store.noted("run_holder") is None
+
+
 def test_the_lock_is_free_when_its_process_ends(database_url: str) -> None:
     with another_process(database_url) as other, Store.open(database_url) as store:
         other.communicate("")

@@ -123,6 +123,7 @@ def test_of_two_schedules_begun_at_once_one_makes_the_run(
         assert [one.end() for one in two] == [0, 0]
         assert store.all_noted(runs.SCHEDULES) == {}
         assert count_of_runs(store) == counts
-    assert sum("sources read" in one.said for one in two) == 1
-    assert all(one.said.rstrip().endswith("ended") for one in two)
-    assert not any("Traceback" in one.said for one in two)
+    said = [one.said for one in two]
+    assert sum("sources read" in words for words in said) == 1, said
+    assert all(words.rstrip().endswith("ended") for words in said), said
+    assert not any("Traceback" in words for words in said), "\n".join(said)
