@@ -23,8 +23,8 @@ from planner.compare import Plan
 from planner.compare import plan as make_plan
 from planner.rates import Rate
 from planner.scenario import Scenario
+from planner.supply.market import unknown_regions
 from planner.supply.options import Excluded
-from planner.supply.renting import unknown_regions
 from pricing.settings import Settings
 from pricing.store import Store
 

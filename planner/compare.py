@@ -31,11 +31,12 @@ from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.supply.calling import api_options
 from planner.supply.growth import carries_until_months, growth_remarks
+from planner.supply.market import Market, check_regions, read_market
 from planner.supply.mixed import MixedFleet, mixed_fleet
 from planner.supply.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.supply.options import BuyBasis, Excluded, Option, names_text, ranked
 from planner.supply.owning import Terms, buy_options
-from planner.supply.renting import Market, check_regions, read_market, rent_options
+from planner.supply.renting import rent_options
 from planner.supply.shop import Shop, read_shop
 from planner.uncertainty.spread import Spread, spread
 

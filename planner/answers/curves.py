@@ -9,7 +9,7 @@ from planner.assumptions import Assumptions
 from planner.breakeven import first_crossing
 from planner.supply.options import BuyBasis, Option, RentBasis
 from planner.supply.owning import monthly_costs
-from planner.supply.renting import billed_hours_per_day
+from planner.supply.rent import billed_hours_per_day
 
 Line = tuple[float, ...]
 

@@ -7,8 +7,8 @@ from planner.catalogues.models import Model
 from planner.catalogues.tokens import TokenPrice, api_prices, merged
 from planner.cost import TokenPrices
 from planner.scenario import Scenario
+from planner.supply.market import slug
 from planner.supply.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
-from planner.supply.renting import slug
 from planner.units import TOKENS_PER_PRICE
 
 

@@ -9,7 +9,7 @@ from planner.supply.load import shifts
 from planner.supply.operate import Fleet, OperatingPoint, Refused
 from planner.supply.options import Option, RentBasis
 from planner.supply.owning import Terms, buy_option
-from planner.supply.renting import rent_of
+from planner.supply.rent import rent_of
 from planner.supply.shop import Candidate
 
 # Up to this many every number is tried; beyond it those at which an hour of the day is just carried, or not.

@@ -7,7 +7,7 @@ import numpy as np
 from planner.scenario import Scenario
 from planner.supply.operate import Demand
 from planner.supply.options import Option, RentBasis
-from planner.supply.renting import rent_of_copy
+from planner.supply.rent import rent_of_copy
 from planner.uncertainty.drawn_owning import copies_of_load, is_single
 from planner.uncertainty.uncertain import Draws
 

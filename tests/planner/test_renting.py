@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from planner.errors import UnknownName
 from planner.rates import Billing, PriceStatus, Tier
-from planner.supply.renting import is_in_region, paid_hours_per_month, rent_usd_per_month, slug
+from planner.supply.market import is_in_region, slug
+from planner.supply.rent import paid_hours_per_month, rent_usd_per_month
 from tests.planner.plans import CODER, SMALL, plan_of, rate
 
 
