@@ -11,9 +11,11 @@ from planner.answers.mixedsummary import mixed_text
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
 from planner.answers.paying import break_even_tokens
+from planner.answers.proof import proof
 from planner.answers.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
 from planner.answers.remarks import remarks
-from planner.answers.verdict import proof, verdict, ways
+from planner.answers.verdict import verdict
+from planner.answers.ways import ways
 from planner.assumptions import Assumptions
 from planner.catalogues.carbon import find_carbon_intensity
 from planner.catalogues.currencies import FxRate

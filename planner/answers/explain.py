@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from planner.answers.figure import Figure
 from planner.answers.paying import paying, tokens_figure
-from planner.answers.verdict import price_date_text
+from planner.answers.words import price_date_text
 from planner.assumptions import Assumptions
 from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_million_tokens
 from planner.serving.speeds import SpeedSource

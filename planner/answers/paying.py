@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.answers.figure import Figure
-from planner.answers.verdict import price_date_text
+from planner.answers.words import price_date_text
 from planner.assumptions import Assumptions
 from planner.breakeven import (
     MonthlyCosts,

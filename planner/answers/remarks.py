@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from planner.answers.choice import cheapest_purchase, cheapest_rental, passed_over
 from planner.answers.money import Money
 from planner.answers.unused import unused_settings
-from planner.answers.verdict import price_date_text, tokens_text
+from planner.answers.words import price_date_text, tokens_text
 from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
 from planner.measurements.measured import Measurement
