@@ -6,7 +6,8 @@ import pytest
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import aliases_of, all_models
 from planner.catalogues.quants import all_quants, find_quant
-from planner.launch import is_copy_of, launch, launches, repository_for, to_document
+from planner.launch import launch, launches, to_document
+from planner.serving.repositories import is_copy_of, repository_for
 from planner.sizing import size
 from planner.workload import Engine, KvDtype, Machine, Workload, engine_for
 
