@@ -12,19 +12,17 @@ from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
 from planner.answers.paying import break_even_tokens
 from planner.answers.proof import proof
-from planner.answers.recommend import Recommended, candidates_to_buy, machine_keys, recommend_from
+from planner.answers.recommend import Recommended, candidates_to_buy, recommend_from
 from planner.answers.remarks import remarks
 from planner.answers.verdict import verdict
 from planner.answers.ways import ways
 from planner.assumptions import Assumptions
-from planner.catalogues.carbon import find_carbon_intensity
 from planner.catalogues.currencies import FxRate
 from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.purchases import PricePoint
 from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
-from planner.catalogues.tariffs import find_tariff
 from planner.catalogues.tokens import TokenPrice
 from planner.errors import InvalidScenario, UnknownName
 from planner.measurements.measured import Measurement, measurement_of
@@ -32,19 +30,19 @@ from planner.rates import Rate
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.supply.calling import api_options
+from planner.supply.electricity import electricity_carbon, electricity_price
 from planner.supply.growth import carries_until_months, growth_remarks
-from planner.supply.market import Market, check_regions, read_market
+from planner.supply.market import check_regions, read_market
 from planner.supply.mixed import MixedFleet, mixed_fleet
-from planner.supply.operate import Demand, Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
-from planner.supply.options import BuyBasis, Excluded, Option, names_text, ranked
+from planner.supply.operate import Demand, Fleet, MachineKey
+from planner.supply.options import BuyBasis, Excluded, Option, ranked
 from planner.supply.owning import Terms, buy_options
 from planner.supply.renting import rent_options
-from planner.supply.shop import Shop, read_shop
+from planner.supply.shop import machine_keys, read_shop
+from planner.supply.unserved import unserved
 from planner.uncertainty.spread import Spread, spread
 
 PLAN_SCHEMA = "breakeven.plan/1"
-# Machines on offer end at 16 GPUs; what would need more is counted, not listed.
-MOST_GPUS_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +245,7 @@ def plan(
     gpus = all_gpus()
     gpu, own = _device(scenario.gpu, naming), _owned(scenario.own, naming)
     measured = measurement or measurement_of(scenario)
-    tariff, tariff_notes = _tariff(scenario)
+    tariff, tariff_notes = electricity_price(scenario)
     work = replace(scenario.workload(model, quant), own_results=own_results)
     fleet = Fleet(workload=work, demand=demand, gpus=gpus, measurement=measured)
 
@@ -258,7 +256,7 @@ def plan(
     fleet.prepare([*market.machines, *machine_keys(shop.candidates), *machine_keys(to_recommend)])
 
     rentals, not_rented = rent_options(scenario, market, fleet, assumptions)
-    carbon, carbon_notes = _carbon(scenario, assumptions)
+    carbon, carbon_notes = electricity_carbon(scenario, assumptions)
     terms = _terms(scenario, assumptions, tariff, carbon, rentals)
     purchases, not_bought = buy_options(shop, fleet, terms)
     mixed = mixed_fleet(shop.candidates, fleet, terms, purchases)
@@ -269,7 +267,7 @@ def plan(
     options = ranked([*machines, *apis])
     found = ways(scenario, options, money, mixed)
     excluded = (
-        *_refused(market, shop, fleet),
+        *unserved(market, shop, fleet),
         *not_rented,
         *not_bought,
         *not_called,
@@ -340,31 +338,6 @@ def _owned(text: str | None, naming: list[str]) -> MachineKey | None:
     return name, owned.gpu_count
 
 
-def _tariff(scenario: Scenario) -> tuple[float, list[str]]:
-    """Return the price of electricity, and where it comes from. [USD/kWh]"""
-    if scenario.electricity_region is None:
-        return scenario.electricity_usd_per_kwh, []
-    tariff = find_tariff(scenario.electricity_region)
-    note = f"; {tariff.note}" if tariff.note else ""
-    text = f"Electricity in {tariff.region_name} ({tariff.sector}): {tariff.usd_per_kwh:.4f} USD/kWh, "
-    return tariff.usd_per_kwh, [f"{text}{tariff.as_of}, {tariff.source}{note}."]
-
-
-def _carbon(scenario: Scenario, assumptions: Assumptions) -> tuple[float | None, list[str]]:
-    """Return the CO2 of the electricity, and where the figure comes from. [g/kWh]"""
-    if assumptions.is_set("grid_g_co2_per_kwh"):
-        return assumptions["grid_g_co2_per_kwh"], []
-    if scenario.electricity_region is None:
-        return None, []
-    try:
-        found = find_carbon_intensity(scenario.electricity_region)
-    except UnknownName:
-        return None, [f"No CO2 of the electricity in {scenario.electricity_region} is known."]
-    note = f"; {found.note}" if found.note else ""
-    text = f"CO2 of the electricity in {found.region_name}: {found.g_co2_per_kwh:,.0f} g/kWh"
-    return found.g_co2_per_kwh, [f"{text} ({found.as_of}, {found.basis}), {found.source}{note}."]
-
-
 def _terms(
     scenario: Scenario,
     assumptions: Assumptions,
@@ -391,49 +364,3 @@ def _api_tokens(scenario: Scenario, demand: Demand, machines: Sequence[Option]) 
         return demand.tokens_per_month
     best = best_machine(machines, scenario)
     return best.tokens_per_month if best else None
-
-
-def _refused(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
-    """Say which devices serve in no number on offer, those of one memory size and one reason together."""
-    tried: dict[str, int] = {}
-    keys = [*market.machines, *machine_keys(each for each in shop.candidates if not each.is_own)]
-    for gpu, count in keys:
-        tried[gpu] = max(count, tried.get(gpu, 0))
-    serving = {gpu for gpu, count in keys if not isinstance(fleet.outcome(gpu, count), Refused)}
-    by_memory: dict[float, list[tuple[str, int | None]]] = {}
-    limits: dict[Refusal, list[tuple[str, Refused]]] = {}
-    for gpu, count in tried.items():
-        outcome = fleet.outcome(gpu, count)
-        if gpu in serving or not isinstance(outcome, Refused):
-            continue
-        if outcome.refusal is Refusal.MEMORY:
-            size_gb = fleet.gpus[gpu].memory_gb_vendor
-            by_memory.setdefault(size_gb, []).append((gpu, gpus_needed(outcome.sizing)))
-        else:
-            limits.setdefault(outcome.refusal, []).append((f"{count}x {gpu}", outcome))
-    kept_out = [
-        Excluded(
-            what=names_text([name for name, _ in refused]),
-            why=limit_text(reason, [each for _, each in refused]),
-        )
-        for reason, refused in limits.items()
-    ]
-    return [*kept_out, *_too_small(by_memory)]
-
-
-def _too_small(by_memory: Mapping[float, Sequence[tuple[str, int | None]]]) -> list[Excluded]:
-    """Say which devices have too little memory, and how many of them would have enough."""
-    excluded: list[Excluded] = []
-    hopeless: list[str] = []
-    for size_gb, devices in sorted(by_memory.items(), reverse=True):
-        near = [(gpu, needed) for gpu, needed in devices if needed is not None and needed <= MOST_GPUS_NAMED]
-        hopeless += [gpu for gpu, needed in devices if needed is None or needed > MOST_GPUS_NAMED]
-        if near:
-            counts = sorted({needed for _, needed in near})
-            many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-            why = f"too little memory: about {many} of {size_gb:g} GB would be needed"
-            excluded.append(Excluded(what=names_text([gpu for gpu, _ in near]), why=why))
-    if hopeless:
-        why = f"too little memory: more than {MOST_GPUS_NAMED} of them would be needed"
-        excluded.append(Excluded(what=names_text(hopeless), why=why))
-    return excluded

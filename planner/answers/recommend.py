@@ -13,7 +13,7 @@ from planner.sizing import Sizing, size_machines
 from planner.supply.operate import Fleet, MachineKey, Refused
 from planner.supply.options import Kind, Option
 from planner.supply.owning import Terms, buy_option
-from planner.supply.shop import Candidate, Housing, is_recent_price, machine_price, read_shop
+from planner.supply.shop import Candidate, Housing, is_recent_price, machine_keys, machine_price, read_shop
 from planner.workload import Machine, Workload
 
 
@@ -177,11 +177,6 @@ def candidates_to_buy(assumptions: Assumptions, as_of: date | None = None) -> li
         if not all_gpus()[name].is_unified_memory
     ]
     return [*shop.candidates, *unpriced]
-
-
-def machine_keys(candidates: Iterable[Candidate]) -> list[MachineKey]:
-    """Return the machines to size for a recommendation."""
-    return [key for candidate in candidates for key in candidate.keys]
 
 
 def _without_price(overrides: Mapping[str, float]) -> dict[str, float]:

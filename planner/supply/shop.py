@@ -1,6 +1,6 @@
 """What can be bought: devices with a known price, in the numbers that make sense, with their computer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -257,3 +257,8 @@ def not_sold(shop: Shop) -> list[Excluded]:
     return [
         Excluded(what=f"{len(names)} to buy: {names_text(names)}", why=why) for names, why in reasons if names
     ]
+
+
+def machine_keys(candidates: Iterable[Candidate]) -> list[MachineKey]:
+    """Return every machine of what may be bought, to size it."""
+    return [key for candidate in candidates for key in candidate.keys]
