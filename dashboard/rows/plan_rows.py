@@ -9,12 +9,12 @@ from dashboard import data, tables
 from dashboard.form.fields import with_controls
 from dashboard.rows.points import Dot
 from planner.answers.explain import Explanation
+from planner.answers.mixedsummary import mixed_text
 from planner.answers.money import Money
 from planner.answers.recommend import Choice
 from planner.compare import Plan
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
-from planner.supply.mixed import mixed_text
 from planner.supply.options import Kind, Option
 
 RECOMMENDED = {
