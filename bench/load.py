@@ -31,7 +31,8 @@ SECONDS = float(os.environ.get("LOAD_SECONDS", "120"))
 THINKING_S = (4.0, 8.0)  # between an answer and the next change
 ANSWER_WITHIN_S = 60.0
 # Of one session without a pause: those that fill the caches, and those over which the memory must stay flat.
-WARMING, STEADY = 200, int(os.environ.get("LOAD_STEADY", "1000"))
+WARMING, STEADY = int(os.environ.get("LOAD_WARMING", "200")), int(os.environ.get("LOAD_STEADY", "1000"))
+TOLD_EVERY = 100  # changes of that session, on stderr
 MODELS = ("qwen3-8b", "qwen3-32b", "gpt-oss-120b", "glm-4.5-air", "qwen3-coder-480b-a35b")
 
 
@@ -70,24 +71,25 @@ class Session:
         start = time.perf_counter()
         await self.connection.send(message.SerializeToString())
         seen = None
-        while True:
-            answer = ForwardMsg()
-            raw = await asyncio.wait_for(self.connection.recv(), ANSWER_WITHIN_S)
-            answer.ParseFromString(raw if isinstance(raw, bytes) else raw.encode())
-            kind = answer.WhichOneof("type")
-            if kind == "delta":
-                self._note(answer)
-                if seen is None and wanted and wanted in str(answer.delta.new_element.markdown.body):
-                    seen = time.perf_counter() - start
-            elif kind == "page_info_changed":
-                self.query = answer.page_info_changed.query_string
-            elif kind == "new_session":
-                self.page = answer.new_session.page_script_hash
-            elif kind == "script_finished":
-                ended = time.perf_counter() - start
-                if wanted and seen is None:
-                    self.counts.errors.append(f"no verdict with {wanted!r}")
-                return (ended if seen is None else seen), ended
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            while True:
+                answer = ForwardMsg()
+                raw = await self.connection.recv()
+                answer.ParseFromString(raw if isinstance(raw, bytes) else raw.encode())
+                kind = answer.WhichOneof("type")
+                if kind == "delta":
+                    self._note(answer)
+                    if seen is None and wanted and wanted in str(answer.delta.new_element.markdown.body):
+                        seen = time.perf_counter() - start
+                elif kind == "page_info_changed":
+                    self.query = answer.page_info_changed.query_string
+                elif kind == "new_session":
+                    self.page = answer.new_session.page_script_hash
+                elif kind == "script_finished":
+                    ended = time.perf_counter() - start
+                    if wanted and seen is None:
+                        self.counts.errors.append(f"no verdict with {wanted!r}")
+                    return (ended if seen is None else seen), ended
 
     def _note(self, answer: ForwardMsg) -> None:
         """Keep the ids of widgets; count what the page calls an error."""
@@ -144,40 +146,56 @@ async def crowd(url: str, pid: int) -> dict[str, float]:
     end_mib = resident_mib(pid)
     await people
     cpu = cpu_seconds(pid) - cpu
-    growth_mib = await steady(address, crowded.errors, pid)
-    answers, verdicts = sorted(crowded.answer_s), sorted(crowded.verdict_s)
     for error in crowded.errors[:5]:
         print(error, file=sys.stderr)
-    return {
-        "sessions": SESSIONS,
-        "seconds": SECONDS,
-        "interactions": len(answers),
-        "errors": len(crowded.errors),
-        "first_page_median_s": median(crowded.first_s),
-        "verdict_median_s": median(verdicts),
-        "verdict_p95_s": verdicts[int(0.95 * (len(verdicts) - 1))],
-        "whole_page_median_s": median(answers),
-        "whole_page_p95_s": answers[int(0.95 * (len(answers) - 1))],
-        "server_cpu_for_each_page_s": cpu / max(1, len(answers) + SESSIONS),
+    figures = {
+        **waits(crowded),
+        "server_cpu_for_each_page_s": cpu / max(1, len(crowded.answer_s) + SESSIONS),
         "memory_one_session_mib": alone_mib,
         "memory_end_mib": end_mib,
         "memory_for_each_session_mib": (end_mib - alone_mib) / SESSIONS,
+    }
+    print(json.dumps(figures), file=sys.stderr)  # they stand, whatever becomes of what follows
+    alone = Counts()
+    growth_mib = await steady(address, alone, pid)
+    for error in alone.errors[:5]:
+        print(error, file=sys.stderr)
+    return figures | {
+        "errors": len(crowded.errors) + len(alone.errors),
         "steady_interactions": STEADY,
         "memory_growth_in_them_mib": growth_mib,
     }
 
 
-async def steady(url: str, errors: list[str], pid: int) -> float:
+def waits(counts: Counts) -> dict[str, float]:
+    """Return how often and how long people waited."""
+    answers, verdicts = sorted(counts.answer_s), sorted(counts.verdict_s)
+    return {
+        "sessions": SESSIONS,
+        "seconds": SECONDS,
+        "interactions": len(answers),
+        "errors": len(counts.errors),
+        "first_page_median_s": median(counts.first_s),
+        "verdict_median_s": median(verdicts),
+        "verdict_p95_s": verdicts[int(0.95 * (len(verdicts) - 1))],
+        "whole_page_median_s": median(answers),
+        "whole_page_p95_s": answers[int(0.95 * (len(answers) - 1))],
+    }
+
+
+async def steady(url: str, counts: Counts, pid: int) -> float:
     """Change inputs in one session without a pause; return by how much the server's memory grew. [MiB]"""
-    counts = Counts(errors=errors)
     async with connect(url, subprotocols=["streamlit"], max_size=None) as connection:  # type: ignore[list-item]
         session = Session(connection, counts, 1)
         await session.ask()
         for _ in range(WARMING):
             await session.change()
         before = resident_mib(pid)
-        for _ in range(STEADY):
+        for number in range(1, STEADY + 1):
             await session.change()
+            if number % TOLD_EVERY == 0:
+                grown_mib = resident_mib(pid) - before
+                print(f"{number} of {STEADY} steady changes, {grown_mib:+.1f} MiB", file=sys.stderr)
         return resident_mib(pid) - before
 
 

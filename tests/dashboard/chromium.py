@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
@@ -53,24 +54,25 @@ def running_server(database: Path, *, base_path: str = "", **environ: str) -> It
     if base_path:
         url, command = f"{url}/{base_path}", [*command, "--base-path", base_path]
     known = {name: value for name, value in os.environ.items() if not name.startswith("BREAKEVEN_")}
-    server = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**known, "BREAKEVEN_DATABASE_URL": f"sqlite:///{database}", **environ},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        _wait_until_it_answers(server, f"{url}/_stcore/health")
-        yield url
-    finally:
-        server.terminate()
+    # A file, for nobody reads while it runs: a pipe that is full would hold the server up.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**known, "BREAKEVEN_DATABASE_URL": f"sqlite:///{database}", **environ},
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
         try:
-            server.communicate(timeout=15)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.communicate()
+            _wait_until_it_answers(server, f"{url}/_stcore/health", said)
+            yield url
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
 
 
 @contextmanager
@@ -103,12 +105,12 @@ def watch(context: "BrowserContext", url: str) -> Watched:
     return watched
 
 
-def _wait_until_it_answers(server: subprocess.Popen[str], url: str) -> None:
+def _wait_until_it_answers(server: subprocess.Popen[bytes], url: str, said: IO[str]) -> None:
     pause = threading.Event()
     for _ in range(int(SECONDS_TO_START / 0.05)):
         if server.poll() is not None:
-            said = server.stderr.read() if server.stderr else ""
-            raise RuntimeError(f"the server ended with {server.returncode}: {said.strip()}")
+            said.seek(0)
+            raise RuntimeError(f"the server ended with {server.returncode}: {said.read().strip()}")
         try:
             with urllib.request.urlopen(url, timeout=5):
                 return
