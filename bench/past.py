@@ -24,7 +24,7 @@ from pricing.storage.memory import Origin, remembered
 from pricing.storage.snapshot import snapshot_offers
 from pricing.verification.limits import OLD_PAGE_AFTER
 from pricing.verification.market import Market
-from pricing.verification.rules import is_first_sight
+from pricing.verify import is_first_sight
 
 # What a name without memory or form means in these tables; only prices of one series are compared.
 MEANT = {

@@ -25,10 +25,12 @@ from pricing.verification.case import (
     told_key,
 )
 from pricing.verification.doubting import find_doubt, find_held_sizes
+from pricing.verification.history import is_first_sight
 from pricing.verification.market import Market, usd_per_whole_gpu
 from pricing.verification.pairing import Together, is_price
+from pricing.verification.plausibility import is_plausible, why_implausible
 from pricing.verification.recall import Memory
-from pricing.verification.rules import RULES, Rule, is_first_sight, is_plausible, why_implausible
+from pricing.verification.rules import RULES, Rule
 
 __all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 
 from planner.rates import RESERVED_TIERS, Tier
 from pricing.offer import Offer, Verdict
@@ -103,10 +102,3 @@ def _middle(prices: list[KnownPrice], min_sellers: int) -> tuple[float, int] | N
     if len(by_seller) < MIN_SELLERS:
         return statistics.median(usd_per_whole_gpu(price) for price in recent), len(recent)
     return statistics.median(statistics.median(found) for found in by_seller.values()), len(recent)
-
-
-def dollars(amount: float | Decimal) -> str:
-    """Write a price for people, to the cent, finer where it is small, short where it is absurd."""
-    if amount >= 1e6:
-        return f"{amount:.3g}"
-    return f"{amount:.2f}" if amount >= 1 else f"{amount:.3g}"

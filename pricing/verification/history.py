@@ -1,0 +1,184 @@
+"""Whether a price agrees with what the provider itself asked before."""
+
+from planner.rates import Tier
+from pricing.offer import Offer
+from pricing.provider import ProviderClass
+from pricing.verification.case import Case, name_key
+from pricing.verification.limits import (
+    COLLECTED_SHARE_ASK,
+    FX_SHARE,
+    JUMP_LIST,
+    LEAP,
+    OUTDATED_AFTER,
+    OUTDATED_SHARE,
+    UNIT_FACTORS,
+    UNIT_SHARE,
+)
+from pricing.verification.market import usd_per_whole_gpu
+from pricing.verification.recall import SAME_SHARE, is_same
+from pricing.verification.words import TO_HAVE_STAYED, dollars, known_text, times
+
+_FIRST = "first"
+
+
+def count_is_known(offer: Offer, case: Case) -> str | None:
+    """An instance keeps its number of GPUs."""
+    known = case.memory.counts_of(offer.instance_type)
+    here = case.counts.get(name_key(offer), set())
+    if len(known) != 1 or known <= here:
+        return None  # a name that is sold in several sizes says nothing about them
+    return f"{offer.instance_type} has {offer.gpu_count} GPUs here and had {next(iter(known))} before"
+
+
+def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
+    """A price that moves by exactly its GPU count, by 100, or by the hours of a month changed its unit."""
+    known = case.memory.nearest(offer) or case.memory.waited(offer)
+    if known is None or known.level not in {1, 3}:  # other regions and sizes differ by such factors anyway
+        return None
+    if case.is_ask(offer) and known.level > 1:  # other hosts
+        return None
+    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    if 1 / JUMP_LIST <= ratio <= JUMP_LIST or case.agrees_with_a_size(offer):
+        return None
+    factors = {n: f"{text} for an hour" for n, text in UNIT_FACTORS.items()}
+    factors[100.0] = "cents for dollars"
+    if offer.gpu_count > 1:
+        factors[float(offer.gpu_count)] = "per GPU for per instance"
+    for factor, text in factors.items():
+        if is_same(ratio, factor, UNIT_SHARE) or is_same(ratio, 1 / factor, UNIT_SHARE):
+            return f"{times(ratio)} {known_text(known)}: {text}, or the reverse?"
+    return None
+
+
+def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
+    """A price that moves by exactly an exchange rate may be in another currency."""
+    ratio = case.own_ratio(offer)
+    if ratio is None:
+        return None
+    for currency, rate in case.usd_per_unit.items():
+        if is_same(ratio, rate, FX_SHARE) or is_same(ratio, 1 / rate, FX_SHARE):
+            known = case.memory.at_level(offer, 1)
+            assert known is not None
+            return f"moved from {known_text(known)} by the exchange rate of {currency}: another currency?"
+    return None
+
+
+def leap(offer: Offer, case: Case) -> str | None:
+    """No posted price nearly doubles or halves, nor is a new one so far from all others of the provider."""
+    if case.is_ask(offer) or offer.tier is Tier.SPOT:
+        return None
+    known = case.memory.nearest(offer)
+    if known is None or known.level == 1:
+        return _leapt(offer, case, "no posted price ever moved so far")
+    if offer.tier is Tier.RESERVED_OTHER:  # terms of any length
+        return None
+    if known.level == 2 and case.kind is ProviderClass.HYPERSCALER:  # sixty regions
+        return None
+    price = usd_per_whole_gpu(offer)
+    if known.span[0] / LEAP < price < known.span[1] * LEAP or unit_is_unchanged(offer, case):
+        return None
+    return f"{times(price / known.usd_per_gpu_hour)} {known_text(known)}: too far from this provider's own"
+
+
+def swing(offer: Offer, case: Case) -> str | None:
+    """An ask, a spot price or a new offer at twice or half of what is known waits for days."""
+    known = case.memory.nearest(offer)
+    if known is not None and known.level > 1:
+        ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+        is_said = unit_is_unchanged(offer, case) or leap(offer, case)
+        is_far = not 1 / LEAP < ratio < LEAP and not is_said
+        return f"{times(ratio)} {known_text(known)}: waits until it has stayed for days" if is_far else None
+    if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
+        return None
+    return _leapt(offer, case, "waits until it has stayed for days")
+
+
+def _leapt(offer: Offer, case: Case, what: str) -> str | None:
+    ratio = case.own_ratio(offer)
+    if ratio is None or 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+        return None
+    known = case.memory.at_level(offer, 1)
+    assert known is not None
+    return f"{times(ratio)} {known_text(known)}: {what}"
+
+
+def jump(offer: Offer, case: Case) -> str | None:
+    """A large move waits until it is seen again, confirmed by a witness or accepted."""
+    known = case.memory.nearest(offer)
+    if known is None:
+        return None
+    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    limit = case.jump_limit(offer)
+    if 1 / limit <= ratio <= limit or not 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+        return None
+    return f"{times(ratio)} {known_text(known)}: waits to be confirmed"
+
+
+def is_of_now(offer: Offer, case: Case) -> str | None:
+    """What goes back to a price of long ago, or with most others, comes from a page that was replaced."""
+    if case.old_page is not None and not case.is_own_price(offer):
+        return case.old_page
+    if id(offer) not in case.returned or case.is_ask(offer):
+        return None
+    return f"back at an earlier {dollars(offer.usd_per_hour)} USD: an old page?"
+
+
+def outdated(offer: Offer, case: Case) -> str | None:
+    """An old price below a newer one of the same GPUs may come from a page that nobody updates."""
+    if case.kind is not ProviderClass.NEOCLOUD:  # books and sixty regions move apart all the time
+        return None
+    own, same = case.memory.at_level(offer, 1), case.memory.at_level(offer, 3)
+    if own is None or same is None or own.seen_at > same.seen_at - OUTDATED_AFTER:
+        return None
+    if float(offer.usd_per_hour) >= OUTDATED_SHARE * same.usd_per_hour or not case.is_own_price(offer):
+        return None
+    newer = f"{dollars(same.usd_per_hour)} USD were seen on {same.seen_at:%Y-%m-%d}"
+    return f"as in {own.seen_at:%Y-%m}, and {newer}: an old list?"
+
+
+def not_collected(offer: Offer, case: Case) -> str | None:
+    """Until own runs have known an offer, it costs what the bundled prices say, or waits for days."""
+    known = case.memory.nearest(offer)
+    if known is None or not known.is_collected:
+        return None
+    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    if not 1 / LEAP < ratio < LEAP:
+        return None  # leap, swing or unit says so
+    share = COLLECTED_SHARE_ASK if case.is_restless(offer) else SAME_SHARE
+    if is_same(ratio, 1.0, share) or case.memory.shows(offer, known):
+        return None
+    return f"{times(ratio)} {known_text(known)}, no own run knows it yet: {TO_HAVE_STAYED}"
+
+
+def alone(offer: Offer, case: Case) -> str | None:
+    """A first price waits for days where something speaks against it: the market or a catalogue."""
+    if case.memory.nearest(offer) is not None:
+        return None
+    told = case.contradicting(offer)
+    if told is not None:
+        word = f"{told.witness} says {dollars(told.usd_per_hour)} USD"
+        return f"{_first(offer)}, and {word}: {TO_HAVE_STAYED}"
+    level = case.level(offer)
+    if level is None:
+        return None
+    factor = usd_per_whole_gpu(offer) / level.usd_per_gpu_hour
+    if 1 / LEAP < factor < LEAP:
+        return None
+    market = f"{times(factor)} the {dollars(level.usd_per_gpu_hour)} of the market"
+    return f"{_first(offer)}, and {market}: {TO_HAVE_STAYED}"
+
+
+def first_sight(offer: Offer, case: Case) -> str | None:
+    """What nobody has seen before waits to be seen again."""
+    if case.memory.nearest(offer) is not None or alone(offer, case) is not None:
+        return None
+    return f"{_first(offer)}: waits to be seen again"
+
+
+def _first(offer: Offer) -> str:
+    return f"{_FIRST} {offer.tier} price of this provider for this GPU"
+
+
+def is_first_sight(offer: Offer) -> bool:
+    """Whether a judged offer waits for nothing but to be seen again."""
+    return len(offer.reasons) == 1 and offer.reasons[0].startswith(f"{_FIRST} ")
