@@ -7,6 +7,7 @@ from planner.answers.cashflow import CashFlow, cash_flow
 from planner.answers.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
 from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.answers.explain import Explanation, explain
+from planner.answers.growing import Growing, growing, growing_texts
 from planner.answers.mixedsummary import mixed_text
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
@@ -31,7 +32,7 @@ from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
 from planner.supply.calling import api_options
 from planner.supply.electricity import electricity_carbon, electricity_price
-from planner.supply.growth import carries_until_months, growth_remarks
+from planner.supply.growth import carries_until_months
 from planner.supply.market import check_regions, read_market
 from planner.supply.mixed import MixedFleet, mixed_fleet
 from planner.supply.operate import Demand, Fleet, MachineKey
@@ -58,6 +59,7 @@ class Plan:
     excluded: tuple[Excluded, ...]
     recommended: Recommended
     mixed: MixedFleet | None  # owned base load with rented peaks, where the shape of the day is known
+    growth: Growing | None = None  # each way over the term, where the demand grows
     notes: tuple[str, ...]
     money: Money
     assumptions: Assumptions = field(repr=False)
@@ -81,6 +83,7 @@ class Plan:
             "excluded": [entry.to_document() for entry in self.excluded],
             "recommended": self.recommended.to_document(),
             "mixed": None if self.mixed is None else self.mixed.to_document(),
+            "growth": None if self.growth is None else self.growth.to_document(),
             "rent_paths": [result.to_document() for result in self.rent_paths()],
             "cash": self.cash_flow().to_document(),
             "notes": list(self.notes),
@@ -156,9 +159,13 @@ class Plan:
         """
         Return what renting, owning and calling an API cost in each month of the term.
 
+        Where the demand grows, that is the cheapest of each kind with machines added as they are needed.
+
         Args:
-            purchase: The machine to buy; the plan's cheapest where None.
+            purchase: The machine to buy, for the demand of the first month; the plan's cheapest where None.
         """
+        if purchase is None and self.growth is not None:
+            return self.growth.cash_flow()
         own = purchase or self.purchase
         against = None if own is None else own.compared_with
         return cash_flow(against or self.rental, own, self.api, self.assumptions)
@@ -273,6 +280,7 @@ def plan(
         *not_called,
         *left_out,
     )
+    grown = growing(options, shop.candidates, fleet, terms)
     made = Plan(
         scenario=scenario,
         model=model,
@@ -288,6 +296,7 @@ def plan(
             cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
         ),
         mixed=mixed,
+        growth=grown,
         notes=(
             *naming,
             *remarks(scenario, options, assumptions, money, measured),
@@ -298,10 +307,12 @@ def plan(
         money=money,
         assumptions=assumptions,
     )
-    growing = growth_remarks(scenario, assumptions, made.rental, made.purchase)
     found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
     notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
-    notes += [*growing, *([] if sure is None else [change_text(sure, money)])]
+    notes += [
+        *growing_texts(scenario, assumptions, grown, money),
+        *([] if sure is None else [change_text(sure, money)]),
+    ]
     return replace(made, notes=(*made.notes, *notes))
 
 

@@ -1,7 +1,6 @@
 """A demand that grows: until when the machines of today carry it."""
 
 import math
-from collections.abc import Iterable
 
 from planner.assumptions import Assumptions
 from planner.scenario import Scenario
@@ -26,22 +25,3 @@ def carries_until_months(option: Option, scenario: Scenario, assumptions: Assump
         return None
     carried = option.point.capacity_tokens_per_s * option.replicas
     return max(0.0, 12.0 * math.log(carried / peak) / math.log1p(growth))
-
-
-def growth_remarks(
-    scenario: Scenario, assumptions: Assumptions, rental: Option | None, purchase: Option | None
-) -> Iterable[str]:
-    """Say until when rental and purchase of the verdict carry a growing demand."""
-    growth = assumptions[GROWTH]
-    if growth == 0.0:
-        return
-    if not scenario.has_demand:
-        yield f"{GROWTH} is set, and no demand is given that could grow (--tokens-per-month)."
-        return
-    parts = []
-    for option in (rental, purchase):
-        months = None if option is None else carries_until_months(option, scenario, assumptions)
-        if option is not None and months is not None:
-            parts.append(f"{option.times_text} carry it until month {months:,.0f}")
-    later = f": {', '.join(dict.fromkeys(parts))}; then more of them are needed" if parts else ""
-    yield f"The demand changes by {growth:+.0%} a year; all figures are for that of the first month{later}."

@@ -68,6 +68,18 @@ class Demand:
             loads_tokens_per_s=() if profile is None or mean is None else profile.loads(mean),
         )
 
+    def times(self, factor: float) -> "Demand":
+        """Return a demand of the same shape and limits, so many times as large."""
+        if self.mean_tokens_per_s is None or self.peak_tokens_per_s is None:
+            return self
+        return replace(
+            self,
+            tokens_per_month=(self.tokens_per_month or 0.0) * factor,
+            mean_tokens_per_s=self.mean_tokens_per_s * factor,
+            peak_tokens_per_s=self.peak_tokens_per_s * factor,
+            loads_tokens_per_s=tuple(load * factor for load in self.loads_tokens_per_s),
+        )
+
     def broken_limit(self, speed: Speed) -> Refusal | None:
         """Return the limit that this speed does not keep."""
         if self.max_ttft_ms is not None and speed.ttft_ms > self.max_ttft_ms:
@@ -126,6 +138,7 @@ class Fleet:
     gpus: Mapping[str, Gpu]
     measurement: Measurement | None = None
     _sizings: dict[MachineKey, Sizing] = field(default_factory=dict)
+    _tried: dict[MachineKey, list[Sizing]] = field(default_factory=dict)  # at every batch; empty: as asked
     _outcomes: dict[MachineKey, OperatingPoint | Refused] = field(default_factory=dict)
 
     def prepare(self, keys: Iterable[MachineKey]) -> None:
@@ -135,13 +148,19 @@ class Fleet:
         for key, sizing in zip(new, size_machines(self.workload, machines), strict=True):
             self._sizings[key] = self._measured(key, sizing)
         by_batch = self._by_batch(new) if self.demand.mean_tokens_per_s is not None else {}
-        for key in new:
-            self._outcomes[key] = self._decide(self._sizings[key], by_batch.get(key, []))
+        self._tried.update((key, by_batch.get(key, [])) for key in new)
 
     def outcome(self, gpu: str, gpu_count: int) -> OperatingPoint | Refused:
         """Return how a machine would be run, or why it cannot be."""
-        self.prepare([(gpu, gpu_count)])
-        return self._outcomes[gpu, gpu_count]
+        key = (gpu, gpu_count)
+        if key not in self._outcomes:
+            self.prepare([key])
+            self._outcomes[key] = self._decide(self._sizings[key], self._tried[key])
+        return self._outcomes[key]
+
+    def under(self, demand: Demand) -> "Fleet":
+        """Return the same machines under another demand; none of them is sized again."""
+        return replace(self, demand=demand, _outcomes={})
 
     def _measured(self, key: MachineKey, sizing: Sizing) -> Sizing:
         if self.measurement is None or self.measurement.key != key:

@@ -213,7 +213,7 @@ def _ownership(
         setup_usd=0.0 if all_in else get["setup_usd"],
         term_years=get["term_years"],
         discount_rate=get["discount_rate"],
-        resale_fraction=_resale_fraction(get),
+        resale_fraction=resale_share(get, get["term_years"]),
         energy_kwh_per_year=kwh * MONTHS_PER_YEAR,
         pue=get["pue"],
         usd_per_kwh=terms.usd_per_kwh,
@@ -237,13 +237,13 @@ def _servers(candidate: Candidate, gpus: int, replicas: int) -> int:
     return -(-gpus // MODULES_PER_SERVER) if candidate.housing is Housing.MODULE else replicas
 
 
-def _resale_fraction(assumptions: Assumptions) -> float:
-    """Return the share of the machine's price that it sells for at the end of the term."""
+def resale_share(assumptions: Assumptions, years: float) -> float:
+    """Return the share of its price that a machine of this age sells for; a set share holds at any age."""
     given = assumptions.get("resale_fraction")
     if given is not None:
         return given
     floor, decay = assumptions["resale_floor"], assumptions["resale_decay_per_year"]
-    return float(resale_fraction(assumptions["term_years"], floor, decay))
+    return float(resale_fraction(years, floor, decay))
 
 
 def _by_hour(load_kw: float, utilisation: float, terms: Terms, month: float) -> tuple[float, float]:

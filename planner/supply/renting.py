@@ -43,7 +43,7 @@ def rent_options(
         key = (point.is_too_slow, cost, -point.speed.aggregate_tokens_per_s)
         if (provider, tier) not in best or key < best[provider, tier][:3]:
             best[provider, tier] = (*key, rate, point)
-    options = [_option(scenario, rate, point, assumptions) for *_, rate, point in best.values()]
+    options = [rent_option(scenario, rate, point, assumptions) for *_, rate, point in best.values()]
     nowhere = [pair for key, pairs in refused.items() if key not in best for pair in pairs]
     return options, [
         *left_out(market, scenario),
@@ -52,7 +52,7 @@ def rent_options(
     ]
 
 
-def _option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:
+def rent_option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptions: Assumptions) -> Option:
     """Return the row of one rented machine."""
     replicas, lost = point.replicas, assumptions["spot_lost_work_fraction"]
     rent = rent_of(rate, steps_of(point, scenario), scenario, lost)
