@@ -201,9 +201,12 @@ class Scenario:
         self._check_together()
 
     def _check_together(self) -> None:
-        if (self.draft_tokens is None) is not (self.acceptance is None):
-            missing = "acceptance" if self.acceptance is None else "draft_tokens"
-            raise InvalidScenario(missing, None, "draft_tokens and acceptance together: how many, how often")
+        if self.draft_tokens is not None and self.acceptance is None:
+            allowed = "acceptance with it: the probability that a drafted token is kept"
+            raise InvalidScenario("draft_tokens", self.draft_tokens, allowed)
+        if self.acceptance is not None and self.draft_tokens is None:
+            allowed = f"draft_tokens with it: how many a step verifies, 1 to {MOST_DRAFTED}"
+            raise InvalidScenario("acceptance", self.acceptance, allowed)
         if self.currency != "USD":
             from planner.catalogues.currencies import usd_per_unit
 

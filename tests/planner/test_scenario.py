@@ -210,6 +210,18 @@ def test_contradiction_in_an_address_falls_back() -> None:
     assert len(complaints) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "other"),
+    [("acceptance", 0.0, "draft_tokens with it"), ("draft_tokens", 3, "acceptance with it")],
+)
+def test_half_of_what_drafts_take_is_refused_with_what_lacks(name: str, value: float, other: str) -> None:
+    with pytest.raises(InvalidScenario, match=f"{name}: {value} is not allowed; give {other}"):
+        Scenario(model=MODEL, **{name: value})  # type: ignore[arg-type]
+    scenario, complaints = Scenario.from_query({name: str(value), "hours_per_day": "8"})
+    assert (scenario.hours_per_day, getattr(scenario, name)) == (8.0, None)  # the rest of the address stands
+    assert [complaint.partition(":")[0] for complaint in complaints] == [name]
+
+
 @given(
     st.dictionaries(st.sampled_from([*Scenario.option_names(), "v", "x"]), st.text(max_size=12), max_size=6)
 )

@@ -134,8 +134,8 @@ def test_commands_start_what_was_sized():
     ("asked", "field"),
     [
         ({"cached_input": 1.0}, "cached_input"),
-        ({"draft_tokens": 2}, "acceptance"),
-        ({"acceptance": 0.5}, "draft_tokens"),
+        ({"draft_tokens": 2}, "draft_tokens"),
+        ({"acceptance": 0.5}, "acceptance"),
         ({"draft_tokens": 2, "acceptance": 1.0}, "acceptance"),
         ({"draft_tokens": 17, "acceptance": 0.5}, "draft_tokens"),
         ({"pipeline": 0}, "pipeline"),
