@@ -26,7 +26,7 @@ from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
 from planner.catalogues.tokens import TokenPrice
 from planner.errors import InvalidScenario, UnknownName
-from planner.measurements.measured import Measurement, measurement_of
+from planner.measurements.measured import Measurement, check_speed, measurement_of
 from planner.rates import Rate
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
@@ -241,7 +241,7 @@ def plan(
 
     Raises:
         UnknownName: if the model, the format, a GPU or a region is unknown; with close matches.
-        InvalidScenario: if options contradict each other.
+        InvalidScenario: if options contradict each other, or a speed is beyond its machine's bandwidth.
     """
     model, quant, scenario, naming = _named(scenario, model)
     assumptions, money, demand = (
@@ -254,6 +254,8 @@ def plan(
     measured = measurement or measurement_of(scenario)
     tariff, tariff_notes = electricity_price(scenario)
     work = replace(scenario.workload(model, quant), own_results=own_results)
+    if measured is not None:
+        check_speed(measured, work)
     fleet = Fleet(workload=work, demand=demand, gpus=gpus, measurement=measured)
 
     check_regions(scenario, rates)

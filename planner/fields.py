@@ -113,5 +113,5 @@ def _shown(value: Any) -> Any:
 
 def _with_limit(allowed: str, up_to: float) -> str:
     """Say what is allowed, the upper limit too."""
-    limit = f"{up_to:,.0f}" if up_to < 1e6 else f"{up_to:g}"
+    limit = f"{up_to:,.0f}" if up_to <= 1e6 else f"{up_to:g}"
     return allowed if limit in allowed or f"{up_to:g}" in allowed else f"{allowed}, and up to {limit}"

@@ -33,6 +33,9 @@ DEFAULT_QUANT = "Q4_K_M"
 DEFAULT_HOURS_PER_DAY = 4.0
 # The sizing page's tariff; --electricity-region takes a dated one.
 DEFAULT_USD_PER_KWH = 0.175
+# Of one sequence: the smallest model of the catalogue on eight B200 has its ceiling at 980,558 tokens/s
+# (`planner.serving.ceiling`).
+MOST_TOKENS_PER_S = 1e6
 # Retail tariffs of the catalogue end at about 0.5 USD/kWh; above 2 somebody probably typed cents.
 DOUBTFUL_USD_PER_KWH = 2.0
 
@@ -147,7 +150,8 @@ class Scenario:
     max_sequences: int | None = field(default=None, metadata={"parse": count("at least 1 sequence")})
     sizing: str | None = field(default=None, metadata={"parse": words("a file made by size or a benchmark")})
     decode_tokens_per_s: float | None = field(
-        default=None, metadata={"parse": number("a speed above 0 tokens/s", above=0.0)}
+        default=None,
+        metadata={"parse": number("a speed above 0 tokens/s", above=0.0, up_to=MOST_TOKENS_PER_S)},
     )
     hours_per_day: float = field(
         default=DEFAULT_HOURS_PER_DAY,
@@ -180,7 +184,7 @@ class Scenario:
     max_ttft_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     max_tpot_ms: float | None = field(default=None, metadata={"parse": number(_LIMIT_MS, above=0.0)})
     min_tokens_per_s_per_user: float = field(
-        default=10.0, metadata={"parse": number("a speed of at least 0 tokens/s", up_to=1e6)}
+        default=10.0, metadata={"parse": number("a speed of at least 0 tokens/s", up_to=MOST_TOKENS_PER_S)}
     )
     provider: tuple[str, ...] = field(default=(), metadata={"parse": name_list("names of providers")})
     tier: tuple[str, ...] = field(default=(), metadata={"parse": name_list("names of tiers", Tier)})

@@ -11,6 +11,7 @@ from planner.catalogues.gpus import Gpu
 from planner.errors import InvalidScenario
 from planner.measurements.corrections import Correction, case_of, corrections
 from planner.memory import SEARCH_LIMIT, Weights
+from planner.serving.ceiling import check_possible
 from planner.serving.estimate import (
     BOUNDS,
     MemoryColumns,
@@ -133,7 +134,7 @@ def size(
         estimated_range: The range of that speed where it is somebody's estimate, and stays one. [tokens/s]
 
     Raises:
-        InvalidScenario: if the measured speed is not finite and above 0.
+        InvalidScenario: if the measured speed is not above 0, or beyond the bandwidth of the machine.
     """
     return size_machines(
         workload,
@@ -163,11 +164,14 @@ def size_machines(
 
     Raises:
         InvalidScenario: if there are not as many batches as machines, one is below 1, or the measured speed
-            is not finite and above 0.
+            is not above 0, or beyond the bandwidth of a machine.
     """
     measured = measured_decode_tokens_per_s
-    if measured is not None and not 0 < measured < float("inf"):
-        raise InvalidScenario("decode_tokens_per_s", measured, "a speed above 0 tokens/s")
+    if measured is not None:
+        if not 0 < measured < float("inf"):
+            raise InvalidScenario("decode_tokens_per_s", measured, "a speed above 0 tokens/s")
+        for machine in machines:
+            check_possible(measured, workload, machine, field="decode_tokens_per_s", may_draft=True)
     if not machines:
         return []
     works = _works(workload, len(machines), batch)

@@ -14,13 +14,12 @@ from dashboard.commands.base import UsageError, one_line
 from dashboard.commands.files import read_text
 from dashboard.files.modelfiles import Stated, is_file_name, open_model
 from dashboard.files.ownresults import kept_results
-from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
 from planner.errors import UnknownName
-from planner.measurements.belonging import batch_of, check_possible
-from planner.measurements.measured import LLAMA_BENCH, Measurement, measurement_of, read_measurement
+from planner.measurements.belonging import batch_of
+from planner.measurements.measured import Measurement, check_speed, measurement_of, read_measurement
 from planner.scenario import DEFAULT_QUANT, Scenario
 from planner.serving.notes import model_context
 from planner.workload import Engine, Machine, Workload
@@ -92,11 +91,8 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         machine = machine_named(scenario.gpu, scenario.gpus or 1, warnings)
         scenario = replace(scenario, gpu=machine.gpu.name)
     measured = _measured(scenario, document, warnings)
-    if measured is not None and document is not None:
-        gpu = all_gpus()[measured.gpu]
-        may_draft = measured.source != LLAMA_BENCH
-        work = scenario.workload(found.model, quant)
-        check_possible(measured.decode_tokens_per_s, work, gpu, measured.gpu_count, may_draft=may_draft)
+    if measured is not None:
+        check_speed(measured, scenario.workload(found.model, quant))
     return Asked(
         scenario=scenario,
         model=found.model,

@@ -3,19 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.catalogues.gpus import Gpu, GpuMatch, find_gpu
+from planner.catalogues.gpus import GpuMatch, find_gpu
 from planner.catalogues.models import ModelMatch, find_model
 from planner.errors import InvalidScenario, PlannerError, UnknownName
 from planner.measurements.benchmarks import Setup, file_stem, gguf_format, in_flight, without_format
 from planner.scenario import Scenario
-from planner.serving.question import weights_of
-from planner.serving.shape import shape_of
-from planner.serving.work import experts_read_share
-from planner.units import GB
-from planner.workload import Workload
-
-# Tokens of one step where a server drafts ahead; llama-bench never does.
-MOST_TOKENS_A_STEP = 5.0
 
 
 def batch_of(document: Any) -> int | None:
@@ -98,36 +90,6 @@ def check_batch(measured: int | None, asked: Scenario) -> str | None:
         allowed = f"batch {measured}, or a measurement at batch {asked.batch}"
         raise InvalidScenario("sizing", f"measured at batch {measured}", allowed)
     return None
-
-
-def check_possible(tokens_per_s: float, work: Workload, gpu: Gpu, gpu_count: int, *, may_draft: bool) -> None:
-    """
-    Refuse a decode speed at which the weights of each step could not be read.
-
-    Args:
-        tokens_per_s: Of one sequence. [tokens/s]
-        work: What was served.
-        gpu: On which device.
-        gpu_count: On how many of them.
-        may_draft: Whether a step may give several tokens.
-
-    Raises:
-        InvalidScenario: if it is beyond the bandwidth of the GPUs.
-    """
-    held = weights_of(work)
-    routed = float(held.routed_bytes)
-    if routed:
-        routed *= float(experts_read_share(shape_of(work.model).routed_share, 1.0, 1.0))
-    read_bytes = (float(held.dense_read_bytes) + routed) * (1.0 - work.offload_fraction)
-    if gpu.bandwidth_gb_per_s is None or read_bytes <= 0.0:
-        return
-    most = gpu.bandwidth_gb_per_s * GB * gpu_count / read_bytes * (MOST_TOKENS_A_STEP if may_draft else 1.0)
-    if tokens_per_s > most:
-        machine = f"{gpu_count}x {gpu.name}"
-        allowed = (
-            f"what the bandwidth of {machine} allows: up to {most:,.4g} tokens/s of this model and format"
-        )
-        raise InvalidScenario("sizing", tokens_per_s, allowed)
 
 
 def _model(name: str) -> ModelMatch | None:

@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.catalogues.gpus import find_gpu
+from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.errors import InvalidScenario
 from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
+from planner.serving.ceiling import check_possible
+from planner.workload import Machine, Workload
 
 _KNOWN_FORMS = "the output of `breakeven size --json`, `llama-bench -o json` or vLLM `bench serve`"
-LLAMA_BENCH = "llama-bench"  # the source of what it measured: one sequence, no drafts
+# Sources of a speed: of llama-bench it is that of one sequence without drafts.
+_LLAMA_BENCH = "llama-bench"
+_OPTION = "decode_tokens_per_s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +65,28 @@ def measurement_of(scenario: Scenario) -> Measurement | None:
         gpu=find_gpu(scenario.gpu).gpu.name,
         gpu_count=scenario.gpus or 1,
         decode_tokens_per_s=scenario.decode_tokens_per_s,
-        source="decode_tokens_per_s",
+        source=_OPTION,
         is_count_given=scenario.gpus is not None,
+    )
+
+
+def check_speed(measured: Measurement, work: Workload) -> None:
+    """
+    Refuse a speed that its machine cannot have.
+
+    Args:
+        measured: Machine and speed.
+        work: What was served on it.
+
+    Raises:
+        InvalidScenario: if it is beyond the bandwidth of the GPUs.
+    """
+    check_possible(
+        measured.decode_tokens_per_s,
+        work,
+        Machine(gpu=all_gpus()[measured.gpu], gpu_count=measured.gpu_count),
+        field=_OPTION if measured.source == _OPTION else "sizing",
+        may_draft=measured.source != _LLAMA_BENCH,
     )
 
 
@@ -167,7 +191,7 @@ def _from_llama_bench(
     named = gpu or (devices[0] if devices else None)
     if named is not None:
         remark = _joined(remark, check_machine(devices, named, gpu_count))
-    return _measurement(named, gpu_count or len(devices) or 1, row.get("avg_ts"), LLAMA_BENCH, remark)
+    return _measurement(named, gpu_count or len(devices) or 1, row.get("avg_ts"), _LLAMA_BENCH, remark)
 
 
 def _measurement(

@@ -99,7 +99,7 @@ def test_bad_options_of_size(cli, options, expected):
         ("--context", "1e26", "'1e+26' is not allowed; give at least 1 token, and up to 1e+12"),
         ("--gpus", "2000", "2000 is not allowed; give 1 to 1024 GPUs"),
         ("--max-tpot-ms", "1e99", "give a time above 0 ms, and up to 1e+15"),
-        ("--min-tokens-per-s-per-user", "1e9", "give a speed of at least 0 tokens/s, and up to 1e+06"),
+        ("--min-tokens-per-s-per-user", "1e9", "give a speed of at least 0 tokens/s, and up to 1,000,000"),
         ("--limit", "-1", "--limit: -1 is not allowed; give 1 or more, or 0 for all"),
         ("--explain", "-1", "--explain: -1 is not allowed"),
         ("--electricity-usd-per-kwh", "-0.1", "USD/kWh"),

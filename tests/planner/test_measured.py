@@ -7,9 +7,10 @@ from planner.catalogues.models import find_model
 from planner.catalogues.quants import find_quant
 from planner.compare import plan
 from planner.errors import InvalidScenario, UnknownName
-from planner.measurements.belonging import batch_of, check_possible
+from planner.measurements.belonging import batch_of
 from planner.measurements.measured import Measurement, read_measurement
 from planner.scenario import Scenario
+from planner.serving.ceiling import check_possible
 from planner.sizing import size
 from planner.workload import Machine, Method
 from tests.planner.plans import CODER, SMALL, rate
@@ -121,13 +122,39 @@ def test_a_benchmark_of_what_is_asked_for_is_taken_without_a_word() -> None:
 def test_a_speed_beyond_the_bandwidth_is_refused() -> None:
     """4.6 GB of weights at 1,008 GB/s: 219 tokens/s at most, and five times that where a server drafts."""
     work = Scenario(model="qwen3-8b").workload(find_model("qwen3-8b").model, find_quant("Q4_K_M"))
-    gpu = find_gpu("RTX 4090").gpu
-    check_possible(215.0, work, gpu, 1, may_draft=False)
-    check_possible(430.0, work, gpu, 2, may_draft=False)
-    check_possible(1000.0, work, gpu, 1, may_draft=True)
+
+    def check(tokens_per_s: float, gpu_count: int, *, may_draft: bool) -> None:
+        machine = Machine(gpu=find_gpu("RTX 4090").gpu, gpu_count=gpu_count)
+        check_possible(tokens_per_s, work, machine, field="sizing", may_draft=may_draft)
+
+    check(215.0, 1, may_draft=False)
+    check(430.0, 2, may_draft=False)
+    check(1000.0, 1, may_draft=True)
     for tokens_per_s, may_draft in ((225.0, False), (1150.0, True)):
         with pytest.raises(InvalidScenario, match="the bandwidth of 1x RTX 4090 allows"):
-            check_possible(tokens_per_s, work, gpu, 1, may_draft=may_draft)
+            check(tokens_per_s, 1, may_draft=may_draft)
+
+
+def test_a_stated_speed_beyond_the_bandwidth_is_refused_by_plan_and_size() -> None:
+    """Five tokens a step of 4.6 GB at 1,008 GB/s: 1,096 tokens/s; 16 drafted ones make it 17 a step."""
+    asked: dict[str, Any] = {"model": "qwen3-8b", "gpu": "RTX 4090", "gpus": 1}
+    rates = [rate("runpod", "RTX 4090", 1, "0.34")]
+    message = (
+        "^decode_tokens_per_s: 1200.0 is not allowed; give what the bandwidth of 1x RTX 4090 allows: up to "
+    )
+    with pytest.raises(InvalidScenario, match=message):
+        plan(Scenario(**asked, decode_tokens_per_s=1200.0), rates)
+    with pytest.raises(
+        InvalidScenario, match="1x RTX 4090"
+    ):  # nobody offers it, and it is no speed all the same
+        plan(Scenario(**asked, decode_tokens_per_s=1200.0), [])
+    plan(Scenario(**asked, decode_tokens_per_s=1050.0), rates)
+    plan(Scenario(**asked, decode_tokens_per_s=1200.0, draft_tokens=16, acceptance=0.9), rates)
+    work = Scenario(**asked).workload(find_model("qwen3-8b").model, find_quant("Q4_K_M"))
+    machine = Machine(gpu=find_gpu("RTX 4090").gpu)
+    with pytest.raises(InvalidScenario, match=message):
+        size(work, machine, measured_decode_tokens_per_s=1200.0)
+    assert size(work, machine, measured_decode_tokens_per_s=1050.0).speed is not None
 
 
 def test_a_served_benchmark_counts_at_its_own_batch_only() -> None:

@@ -59,6 +59,7 @@ def test_defaults_are_those_of_the_interface() -> None:
         ("kv_dtype", "fp4", "one of fp16, bf16, fp8, q8_0, q4_0"),
         ("engine", "ollama", "one of auto, vllm"),
         ("method", "magic", "one of calibrated, simple"),
+        ("decode_tokens_per_s", 1e9, "and up to 1,000,000"),
         ("owner", "bank", "one of home, office, colo"),
         ("tier", "preemptible", "one of on_demand, spot"),
         ("as_of", "04.11.2026", "a date such as 2026-11-04"),
