@@ -90,9 +90,10 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
     if scenario.gpu is not None:
         machine = machine_named(scenario.gpu, scenario.gpus or 1, warnings)
         scenario = replace(scenario, gpu=machine.gpu.name)
-    measured = _measured(scenario, document, warnings)
+    work = scenario.workload(found.model, quant)
+    measured = _measured(scenario, work, document, warnings)
     if measured is not None:
-        check_speed(measured, scenario.workload(found.model, quant))
+        check_speed(measured, work)
     return Asked(
         scenario=scenario,
         model=found.model,
@@ -187,11 +188,13 @@ def _sizing_document(name: object) -> Any:
     return () if document is None else document  # `null` is of no known form either
 
 
-def _measured(scenario: Scenario, document: Any, warnings: list[str]) -> Measurement | None:
+def _measured(scenario: Scenario, work: Workload, document: Any, warnings: list[str]) -> Measurement | None:
     """Return the speed that an option states, or the file of `--sizing`."""
     if document is None:
         return measurement_of(scenario)
-    measured, remark = read_measurement(document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario)
+    measured, remark = read_measurement(
+        document, gpu=scenario.gpu, gpu_count=scenario.gpus, asked=scenario, work=work
+    )
     if remark is not None:
         warnings.append(f"--sizing: {remark}")
     return measured

@@ -6,8 +6,22 @@ from typing import Any
 from planner.catalogues.gpus import GpuMatch, find_gpu
 from planner.catalogues.models import ModelMatch, find_model
 from planner.errors import InvalidScenario, PlannerError, UnknownName
-from planner.measurements.benchmarks import Setup, file_stem, gguf_format, in_flight, without_format
+from planner.measurements.benchmarks import (
+    Setup,
+    file_stem,
+    gguf_format,
+    host_expert_layers,
+    host_layers,
+    in_flight,
+    is_placed_by_hand,
+    without_format,
+)
+from planner.memory import weights
 from planner.scenario import Scenario
+from planner.workload import Workload
+
+# An offload that is given as the message writes it, with two places, is the same.
+_ROUNDED = 0.005
 
 
 def batch_of(document: Any) -> int | None:
@@ -90,6 +104,38 @@ def check_batch(measured: int | None, asked: Scenario) -> str | None:
         allowed = f"batch {measured}, or a measurement at batch {asked.batch}"
         raise InvalidScenario("sizing", f"measured at batch {measured}", allowed)
     return None
+
+
+def check_offload(row: Mapping[str, Any], work: Workload) -> str | None:
+    """
+    Compare what of the model a row of llama-bench had in host memory with the offload that is asked for.
+
+    Returns:
+        A remark where the row does not say it, so that it cannot be compared.
+
+    Raises:
+        InvalidScenario: if another share of the weights lay there, by more than a layer.
+    """
+    asked, model = work.offload_fraction, work.model
+    try:
+        layers, expert_layers = host_layers(row, model), host_expert_layers(row)
+    except InvalidScenario as error:
+        raise InvalidScenario("sizing", error.value, error.allowed) from error
+    if is_placed_by_hand(row) or (layers is None and not expert_layers):
+        if is_placed_by_hand(row) and not asked:
+            allowed = "a measurement with all of the model on the GPU, or the offload that it ran with"
+            raise InvalidScenario("sizing", "tensors placed by name", allowed)
+        return f"it does not say how much lay in host memory: offload {asked:g} is taken" if asked else None
+    held, whole = weights(model, work.quant), layers or 0
+    experts = max(0, min(expert_layers, model.num_layers) - whole)
+    share = (whole + experts * float(held.routed_bytes / held.total_bytes)) / model.num_layers
+    if (share > 0.0) is (asked > 0.0) and abs(share - asked) <= 1.0 / model.num_layers + _ROUNDED:
+        return None
+    allowed = f"a measurement at offload {asked:g}" if asked else "a measurement with all of it on the GPU"
+    found = f"{whole} of {model.num_layers} layers in host memory"
+    if experts:
+        found = f"experts of {expert_layers} of {model.num_layers} layers in host memory"
+    raise InvalidScenario("sizing", found, f"{allowed}, or offload {share:.2f}")
 
 
 def _model(name: str) -> ModelMatch | None:

@@ -150,14 +150,35 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
 
 def _check_all_on_gpus(row: Mapping[str, Any], model: Model) -> None:
     """Refuse what was not computed on GPUs alone, or split in a way that is not estimated."""
-    layers = row.get("n_gpu_layers")
-    on_gpus = -1 if layers in (None, "") else int(float(str(layers)))
-    if 0 <= on_gpus < model.num_layers or str(row.get("backends") or "") in ("CPU", "BLAS"):
+    if host_layers(row, model) or str(row.get("backends") or "") in ("CPU", "BLAS"):
         raise _NotTaken("layers in host memory")
-    if _count(row, "n_cpu_moe") or str(row.get("tensor_buft_overrides") or "none") not in ("none", ""):
+    if host_expert_layers(row) or is_placed_by_hand(row):
         raise _NotTaken("experts in host memory")
     if str(row.get("split_mode") or "layer") == "row" and "," in str(row.get("gpu_info") or ""):
         raise _NotTaken("rows of matrices split over GPUs")
+
+
+def host_layers(row: Mapping[str, Any], model: Model) -> int | None:
+    """Return the layers that a row of llama-bench had in host memory; None where it does not say."""
+    layers = row.get("n_gpu_layers")
+    if layers in (None, "", "null"):
+        return None
+    try:
+        on_gpus = int(float(str(layers)))
+    except (ValueError, OverflowError) as error:
+        allowed = "n_gpu_layers as a whole number"
+        raise InvalidScenario("file", f"n_gpu_layers {layers!r}", allowed) from error
+    return 0 if on_gpus < 0 else max(0, model.num_layers - on_gpus)
+
+
+def host_expert_layers(row: Mapping[str, Any]) -> int:
+    """Return of how many layers, the first ones, a row of llama-bench had the experts in host memory."""
+    return _count(row, "n_cpu_moe")
+
+
+def is_placed_by_hand(row: Mapping[str, Any]) -> bool:
+    """Whether a row of llama-bench ran with tensors put somewhere by their names (`-ot`)."""
+    return str(row.get("tensor_buft_overrides") or "none") not in ("none", "")
 
 
 def _of_server(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[str, int]) -> list[Result]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.errors import InvalidScenario
-from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model
+from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model, check_offload
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
 from planner.serving.ceiling import check_possible
@@ -91,7 +91,12 @@ def check_speed(measured: Measurement, work: Workload) -> None:
 
 
 def read_measurement(
-    document: Any, *, gpu: str | None = None, gpu_count: int | None = None, asked: Scenario | None = None
+    document: Any,
+    *,
+    gpu: str | None = None,
+    gpu_count: int | None = None,
+    asked: Scenario | None = None,
+    work: Workload | None = None,
 ) -> tuple[Measurement, str | None]:
     """
     Read a sizing or a measurement made elsewhere; an estimate stays one, with its range.
@@ -101,17 +106,18 @@ def read_measurement(
         gpu: The machine, where the document does not name it.
         gpu_count: Its GPUs, where the document does not say.
         asked: The question; what the file names of another model, format, device or load is refused.
+        work: What it asks of one replica; a benchmark with another share of it in host memory is refused.
 
     Returns:
         The measured machine and speed, and a remark where one of them was taken from the options.
 
     Raises:
         InvalidScenario: if the form is not known, or it names no machine, another model,
-            format, device or batch, or no usable speed.
+            format, device, offload or batch, or no usable speed.
         UnknownName: if the GPU is unknown.
     """
     if isinstance(document, Sequence) and not isinstance(document, str):
-        return _from_llama_bench(document, gpu, gpu_count, asked)
+        return _from_llama_bench(document, gpu, gpu_count, asked, work)
     if not isinstance(document, Mapping):
         raise InvalidScenario("sizing", type(document).__name__, _KNOWN_FORMS)
     if document.get("schema") == "breakeven.size/1":
@@ -163,9 +169,9 @@ def _difference(document: Mapping[str, Any], asked: Scenario) -> str | None:
     if isinstance(quant, str) and quant != asked.quant:
         raise InvalidScenario("sizing", quant, f"a sizing in {asked.quant}, or quant {quant}")
     pairs: dict[str, object] = {"context_tokens": asked.context, "batch": asked.batch}
-    pairs["kv_dtype"] = asked.kv_dtype
+    pairs |= {"kv_dtype": asked.kv_dtype, "offload_fraction": asked.offload}
     other = [
-        f"{key.removesuffix('_tokens')} {document[key]} (asked: {value})"
+        f"{key.removesuffix('_tokens').removesuffix('_fraction')} {document[key]} (asked: {value})"
         for key, value in pairs.items()
         if document.get(key) is not None and document[key] != value
     ]
@@ -173,7 +179,11 @@ def _difference(document: Mapping[str, Any], asked: Scenario) -> str | None:
 
 
 def _from_llama_bench(
-    rows: Sequence[Any], gpu: str | None, gpu_count: int | None, asked: Scenario | None
+    rows: Sequence[Any],
+    gpu: str | None,
+    gpu_count: int | None,
+    asked: Scenario | None,
+    work: Workload | None,
 ) -> tuple[Measurement, str | None]:
     """Read `llama-bench -o json`: rows with n_gen and no prompt hold the decode speed."""
     decode = [
@@ -187,6 +197,8 @@ def _from_llama_bench(
         check_batch(1, asked)
     if row.get("n_gpu_layers") in (0, "0") or str(row.get("backends") or "") in ("CPU", "BLAS"):
         raise InvalidScenario("sizing", "layers in host memory", "a measurement on GPUs")
+    if work is not None:
+        remark = _joined(remark, check_offload(row, work))
     devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
     named = gpu or (devices[0] if devices else None)
     if named is not None:

@@ -350,6 +350,24 @@ def test_a_served_benchmark_brings_its_batch(cli, tmp_path):
     assert "what the bandwidth of 1x H100 SXM allows" in absurd.err
 
 
+def test_a_benchmark_with_layers_in_host_memory_counts_at_that_offload_only(cli, tmp_path):
+    file = tmp_path / "bench.json"
+    row = {
+        "gpu_info": "NVIDIA GeForce RTX 4090",
+        "n_prompt": 0,
+        "n_gen": 128,
+        "n_gpu_layers": 20,
+        "avg_ts": 40,
+    }
+    file.write_text(json.dumps([row]), encoding="utf-8")
+    asked = ("size", "qwen3-8b", "--sizing", file)
+    ran = cli(*asked)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "'16 of 36 layers in host memory'" in ran.err
+    assert "offload 0.44" in ran.err
+    assert cli(*asked, "--offload", 0.44, "--json").document["speed"]["source"] == "measured"
+
+
 def test_a_sizing_of_its_own_stays_an_estimate(cli, tmp_path):
     file = tmp_path / "sizing.json"
     file.write_text(cli("size", "llama-3.1-8b-instruct", "--gpu", "RTX 4090", "--json").out, encoding="utf-8")

@@ -81,6 +81,10 @@ def test_a_sizing_of_another_model_is_refused_and_other_settings_are_named() -> 
         read_measurement(size_document(), asked=Scenario(model=SMALL, quant="BF16"))
     _, remark = read_measurement(size_document(), asked=Scenario(model=SMALL, batch=4, context=4096))
     assert remark == "it was made for context 8192 (asked: 4096), batch 1 (asked: 4)"
+    _, spilled = read_measurement(
+        {**size_document(), "offload_fraction": 0.0}, asked=Scenario(model=SMALL, offload=0.5)
+    )
+    assert spilled == "it was made for offload 0.0 (asked: 0.5)"
     assert read_measurement(size_document(), asked=Scenario(model=SMALL))[1] is None
 
 
@@ -117,6 +121,60 @@ def test_a_benchmark_of_what_is_asked_for_is_taken_without_a_word() -> None:
     assert read_measurement(unknown, asked=scenario)[1] == "model qwen3-8b is taken for 'mine'"
     with pytest.raises(InvalidScenario, match="layers in host memory"):
         read_measurement([{**QWEN_BENCH[1], "n_gpu_layers": 0}], asked=scenario)
+
+
+def taken(offload: float, model: str = "qwen3-8b", **ran: object) -> str | None:
+    """Return the remark on a benchmark that ran so, for a question with that offload."""
+    asked = Scenario(model=model, gpu="RTX 4090", offload=offload)
+    work = asked.workload(find_model(model).model, find_quant("Q4_K_M"))
+    rows = [{**LLAMA_BENCH[1], **ran}]
+    found, remark = read_measurement(rows, gpu="RTX 4090", gpu_count=1, asked=asked, work=work)
+    assert found.decode_tokens_per_s == 128.5
+    return remark
+
+
+@pytest.mark.parametrize("layers", [99, "99", 36, 37, -1])
+def test_a_benchmark_with_all_layers_on_the_gpu_is_taken_for_just_that(layers: object) -> None:
+    assert taken(0.0, n_gpu_layers=layers) is None
+    with pytest.raises(
+        InvalidScenario, match=r"'0 of 36 layers in host memory' .* at offload 0.4, or offload 0.00"
+    ):
+        taken(0.4, n_gpu_layers=layers)
+
+
+def test_a_benchmark_with_part_of_the_layers_is_taken_for_the_same_offload_only() -> None:
+    """20 of 36 layers on the GPU leave 16, 44.4 % of the weights, in host memory; one layer is 2.8 %."""
+    with pytest.raises(
+        InvalidScenario,
+        match=r"'16 of 36 layers in host memory' .* a measurement with all of it on the GPU, or offload 0.44",
+    ):
+        taken(0.0, n_gpu_layers=20)
+    for offload in (0.42, 0.44, 0.47):
+        assert taken(offload, n_gpu_layers=20) is None
+    for offload in (0.41, 0.48, 1.0):
+        with pytest.raises(InvalidScenario, match=r"or offload 0.44"):
+            taken(offload, n_gpu_layers=20)
+    with pytest.raises(InvalidScenario, match=r"or offload 0.03"):
+        taken(0.0, n_gpu_layers=35)  # less than a layer apart, and still not all of it
+    with pytest.raises(InvalidScenario, match=r"^sizing: .n_gpu_layers 'many'. .* as a whole number"):
+        taken(0.0, n_gpu_layers="many")
+
+
+def test_a_benchmark_with_experts_in_host_memory_is_taken_for_the_same_offload_only() -> None:
+    """All 48 layers have experts, 94.7 % of the weights: of 24 they are 47 %, and 12 whole ones 25 % more."""
+    moe = "qwen3-30b-a3b"
+    for offload, ran in ((0.47, {"n_cpu_moe": 24}), (0.72, {"n_cpu_moe": 24 + 12, "n_gpu_layers": 36})):
+        assert taken(offload, moe, **{"n_gpu_layers": 99, **ran}) is None
+    with pytest.raises(
+        InvalidScenario, match=r"'experts of 24 of 48 layers in host memory' .* or offload 0.47"
+    ):
+        taken(0.0, moe, n_gpu_layers=99, n_cpu_moe=24)
+    by_name = {"n_gpu_layers": 99, "tensor_buft_overrides": "exps=CPU"}
+    with pytest.raises(InvalidScenario, match="'tensors placed by name'"):
+        taken(0.0, moe, **by_name)
+    said = "it does not say how much lay in host memory: offload 0.5 is taken"
+    assert taken(0.5, moe, **by_name) == taken(0.5) == said
+    assert taken(0.0) is None
 
 
 def test_a_speed_beyond_the_bandwidth_is_refused() -> None:
