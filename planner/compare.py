@@ -30,6 +30,7 @@ from planner.measurements.measured import Measurement, check_speed, measurement_
 from planner.rates import Rate
 from planner.scenario import DEFAULT_QUANT, Owned, Scenario
 from planner.sensitivity import DRAWS, Sensitivity, change_text, sensitivity
+from planner.serving.notes import unused_note
 from planner.supply.calling import api_options
 from planner.supply.electricity import electricity_carbon, electricity_price
 from planner.supply.growth import carries_until_months
@@ -42,6 +43,7 @@ from planner.supply.renting import rent_options
 from planner.supply.shop import machine_keys, read_shop
 from planner.supply.unserved import unserved
 from planner.uncertainty.spread import Spread, spread
+from planner.workload import Workload
 
 PLAN_SCHEMA = "breakeven.plan/1"
 
@@ -301,6 +303,7 @@ def plan(
         growth=grown,
         notes=(
             *naming,
+            *_unused(work),
             *remarks(scenario, options, assumptions, money, measured),
             *([] if mixed is None else [mixed_text(mixed, money)]),
             *tariff_notes,
@@ -328,6 +331,12 @@ def _named(scenario: Scenario, model: Model | None) -> tuple[Model, QuantFormat,
             scenario = replace(scenario, quant=match.quant)
             naming.append(f"{match.matched} is a copy in {match.quant}: that format is taken.")
     return model, find_quant(scenario.quant), scenario, naming
+
+
+def _unused(work: Workload) -> list[str]:
+    """Say which options the method or the engine does not use."""
+    note = unused_note(work)
+    return [] if note is None else [f"{note[0].upper()}{note[1:]}."]
 
 
 def _device(name: str | None, naming: list[str]) -> str | None:

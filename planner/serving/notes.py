@@ -16,6 +16,18 @@ from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload
 _ENGINE_VENDORS = {Engine.TENSORRT_LLM: {"NVIDIA"}}
 # Vendors that no server with tensor parallelism supports.
 _LOCAL_ONLY_VENDORS = {"Apple"}
+# Settings of a server that the sizing page's arithmetic does not know, and those that llama.cpp has not;
+# how its layers are laid out `_layout_note` says.
+_NOT_IN_SIMPLE = (
+    "cached_input",
+    "draft_tokens",
+    "acceptance",
+    "memory_fraction",
+    "pipeline",
+    "expert_ranks",
+    "attention_data",
+)
+_NOT_IN_LLAMA_CPP = ("memory_fraction",)
 
 
 def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
@@ -27,6 +39,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _request_note(work),
         _format_note(work),
         _cache_note(work),
+        unused_note(work),
         _upcast_note(model, work.quant),
         _window_note(work),
         _table_note(model),
@@ -117,6 +130,20 @@ def _cache_note(work: Workload) -> str | None:
     if work.engine is not Engine.LLAMA_CPP and work.kv_dtype in (KvDtype.Q8_0, KvDtype.Q4_0):
         return f"{work.engine} has no {work.kv_dtype} cache: use --kv-dtype fp8"
     return None
+
+
+def unused_note(work: Workload) -> str | None:
+    """Say which settings of a server were given that memory and speed do not depend on."""
+    simple = work.method is Method.SIMPLE
+    if not simple and work.engine is not Engine.LLAMA_CPP:
+        return None
+    who = "the simple method" if simple else str(work.engine)
+    unused = [name for name in work.serving if name in (_NOT_IN_SIMPLE if simple else _NOT_IN_LLAMA_CPP)]
+    options = [f"--{name.replace('_', '-')}" for name in unused]
+    said = [f"{who} does not use {', '.join(options)}"] if options else []
+    if "max_sequences" in work.serving:
+        said.append(f"{who} takes --max-sequences as the largest batch only")
+    return "; ".join(said) or None
 
 
 def _upcast_note(model: Model, quant: QuantFormat) -> str | None:

@@ -50,7 +50,7 @@ def question_of(
         gpu_count=counts,
         parallel=parallel_of(workload, counts),
         cached_tokens=workload.cached_input * workload.input_tokens,
-        drafted_tokens=float(workload.drafted_tokens),
+        drafted_tokens=0.0 if simple else float(workload.drafted_tokens),
         acceptance=workload.acceptance or 0.0,
         memory_fraction=workload.memory_fraction,
         most_sequences=workload.most_sequences,
@@ -58,9 +58,13 @@ def question_of(
 
 
 def parallel_of(workload: Workload, counts: NDArray[np.float64]) -> Parallel:
-    """Return how each machine shares the model; a layout that does not divide its GPUs is not taken."""
-    layout = workload.layout
-    if layout == Layout() or not is_tensor_parallel(workload.engine):
+    """
+    Return how each machine shares the model.
+
+    A layout that does not divide its GPUs is not taken, nor any by the simple method, which knows no ranks.
+    """
+    layout, simple = workload.layout, workload.method is Method.SIMPLE
+    if simple or layout == Layout() or not is_tensor_parallel(workload.engine):
         return BY_ENGINE
     fits = np.array([layout.divides(count) for count in counts.tolist()])
     return Parallel(

@@ -217,3 +217,55 @@ def test_heads_divide_among_the_gpus_of_a_group():
     assert any("KV heads on 16 GPUs" in text for text in sized(LLAMA_70B, 16).notes)
     staged = sized(LLAMA_70B, 16, layout=Layout(pipeline=2)).notes
     assert not any("KV heads" in text for text in staged)
+
+
+@pytest.mark.parametrize(
+    ("method", "engine", "asked", "note"),
+    [
+        (
+            "simple",
+            "vllm",
+            {"draft_tokens": 3, "acceptance": 0.7},
+            "the simple method does not use --draft-tokens, --acceptance",
+        ),
+        ("simple", "vllm", {"attention_data": 8}, "the simple method does not use --attention-data"),
+        ("simple", "vllm", {"pipeline": 2}, "the simple method does not use --pipeline"),
+        ("simple", "vllm", {"expert_ranks": 8}, "the simple method does not use --expert-ranks"),
+        ("simple", "vllm", {"cached_input": 0.5}, "the simple method does not use --cached-input"),
+        (
+            "simple",
+            "llama.cpp",
+            {"memory_fraction": 0.5, "max_sequences": 10**6},
+            "the simple method does not use --memory-fraction; "
+            "the simple method takes --max-sequences as the largest batch only",
+        ),
+        ("calibrated", "llama.cpp", {"memory_fraction": 0.5}, "llama.cpp does not use --memory-fraction"),
+        (
+            "calibrated",
+            "llama.cpp",
+            {"max_sequences": 10**6},
+            "llama.cpp takes --max-sequences as the largest batch only",
+        ),
+    ],
+)
+def test_a_setting_that_changes_nothing_is_named_as_such(method, engine, asked, note):
+    bare = {"model": DEEPSEEK.id, "quant": "FP8", "method": method, "engine": engine}
+    machine = Machine(gpu=all_gpus()["H200 SXM"], gpu_count=8)
+
+    def found(**options):
+        scenario = Scenario(**bare, **options)
+        return size(scenario.workload(DEEPSEEK, find_quant("FP8")), machine)
+
+    given, none = found(**asked), found()
+    assert (given.memory, given.speed) == (none.memory, none.speed)
+    assert [each for each in given.notes if each not in none.notes] == [note]
+    planned = plan_of([rate("runpod", "H200 SXM", 8, "32.00")], **{**bare, **asked})
+    assert f"{note[0].upper()}{note[1:]}." in planned.to_document()["notes"]
+
+
+def test_a_setting_that_is_used_is_not_named():
+    asked = {"cached_input": 0.5, "draft_tokens": 1, "acceptance": 0.8, "memory_fraction": 0.8, "pipeline": 2}
+    notes = sized(DEEPSEEK, 8, cached_input=0.5, memory_fraction=0.8, most_sequences=64).notes
+    assert not any("does not use" in note or "largest batch only" in note for note in notes)
+    planned = plan_of([rate("runpod", "H200 SXM", 8, "32.00")], DEEPSEEK.id, quant="FP8", **asked)
+    assert not any("does not use" in note for note in planned.notes)
