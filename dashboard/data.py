@@ -6,9 +6,10 @@ makes the next page compute it anew.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import streamlit as st
@@ -16,6 +17,7 @@ import streamlit as st
 from dashboard.files.ownresults import kept_results
 from dashboard.state import permalink
 from planner.answers.money import Money
+from planner.catalogues.currencies import FxRate
 from planner.catalogues.purchases import PricePoint
 from planner.catalogues.results import Result
 from planner.catalogues.tokens import TokenPrice
@@ -76,13 +78,12 @@ def _plan(
 ) -> Plan:
     asked = _scenario.as_of, _scenario.max_price_age, _scenario.provider
     prices = _prices(*asked, bool(_scenario.region), label, revision, _store)
-    currencies = None if _scenario.currency == "USD" else _store.exchange_rates(_scenario.as_of)
     return make_plan(
         _scenario,
         prices.rates,
         left_out=prices.left_out,
         quotes=prices.quotes,
-        currencies=currencies,
+        currencies=_rates(_scenario, _store),
         own_results=_own_results,
         token_prices=prices.token_prices,
     )
@@ -143,6 +144,16 @@ def question_key(scenario: Scenario) -> Key:
     return permalink(scenario), opened.label, opened.revision(), hash(own_results())
 
 
-def in_currency(money: Money, usd: float | None) -> float | None:
-    """Return an amount in the currency shown, None where unknown."""
-    return None if usd is None else money.amount(usd)
+def money(scenario: Scenario) -> Money:
+    """Return the currency in which amounts are shown, at the rate that the plan of the question takes."""
+    return Money.of(scenario.currency, _rates(scenario, store()))
+
+
+def _rates(scenario: Scenario, opened: Store) -> Mapping[str, FxRate] | None:
+    """Return the rates of the day that is asked for; None for dollars, which need none."""
+    return None if scenario.currency == "USD" else opened.exchange_rates(scenario.as_of)
+
+
+def in_currency(money: Money, usd: Decimal | float | str | None) -> float | None:
+    """Return an amount in the currency shown, also of a stored decimal; None where unknown."""
+    return None if usd is None else money.amount(float(usd))

@@ -6,14 +6,15 @@ import streamlit as st
 
 from dashboard import data, parts, refreshing, tables
 from dashboard.rows import market_rows
+from planner.answers.money import Money
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import StoredOffer
 
 READ_ONLY = "This server is read-only: prices are refreshed and decided on elsewhere."
 
 
-def held_back() -> None:
-    """Show what verification holds back, and let a person decide."""
+def held_back(money: Money) -> None:
+    """Show what verification holds back, with prices in the currency shown, and let a person decide."""
     offers = market_rows.held_back()
     if not offers:
         st.info("Verification holds nothing back.")
@@ -27,7 +28,7 @@ def held_back() -> None:
             {
                 "id": offer.id,
                 "verdict": str(offer.verdict),
-                "usd_per_hour": float(offer.usd_per_hour),
+                "per_hour": data.in_currency(money, offer.usd_per_hour),
                 "what": _machine(offer),
                 "provider": offer.provider,
                 "why": "; ".join(offer.reasons),
@@ -43,7 +44,7 @@ def held_back() -> None:
         columns={
             "id": st.column_config.TextColumn("id", width=120),
             "verdict": st.column_config.TextColumn("verdict", width=100),
-            "usd_per_hour": st.column_config.NumberColumn("USD/h", format="%.3f", width=80),
+            "per_hour": st.column_config.NumberColumn(f"{money.currency}/h", format="%.3f", width=80),
             "what": st.column_config.TextColumn("machine", width=150),
             "provider": st.column_config.TextColumn("provider", width=100),
             "why": st.column_config.TextColumn("why", width=280),
@@ -54,7 +55,7 @@ def held_back() -> None:
         key="held_back_table",
     )
     if market_rows.may_write():
-        _decide(offers)
+        _decide(offers, money)
     else:
         st.caption(READ_ONLY)
 
@@ -63,11 +64,17 @@ def _machine(offer: StoredOffer) -> str:
     return f"{offer.gpu_count}x {offer.gpu or offer.gpu_raw}"
 
 
-def _decide(offers: Sequence[StoredOffer]) -> None:
+def _hourly(offer: StoredOffer, money: Money) -> str:
+    """Write the price of an hour; the stored one as it is."""
+    stored = f"{offer.usd_per_hour:f} USD/h"
+    return stored if money.currency == "USD" else f"{money.exact(float(offer.usd_per_hour))}/h ({stored})"
+
+
+def _decide(offers: Sequence[StoredOffer], money: Money) -> None:
     """Let a person accept or reject some of them; the reason is asked for and kept."""
     names = {
         f"{offer.id}: {_machine(offer)} from {offer.provider} ({offer.instance_type}), "
-        f"{offer.usd_per_hour:f} USD/h": offer.id
+        f"{_hourly(offer, money)}": offer.id
         for offer in offers
     }
     with st.form("decide", clear_on_submit=True):

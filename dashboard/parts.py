@@ -64,8 +64,8 @@ def figures(entries: Sequence[tuple[str, str | None, str | None]], width: int = 
             st.metric(title, value, word, delta_color="off", delta_arrow="off", width=width)
 
 
-def recommended(rows: Sequence[Mapping[str, object]]) -> None:
-    """Show the hardware that holds a question, by kind."""
+def recommended(rows: Sequence[Mapping[str, object]], currency: str) -> None:
+    """Show the hardware that holds a question, by kind, with its price in the currency shown."""
     if not rows:
         return
     st.subheader("Hardware that holds it", anchor=False)
@@ -74,8 +74,8 @@ def recommended(rows: Sequence[Mapping[str, object]]) -> None:
         rows,
         alt="Recommended hardware by kind.",
         columns={
-            "usd": number("to buy [USD]", format="accounting"),
-            "usd_per_hour": "to rent [USD/h]",
+            "purchase": number(f"to buy [{currency}]", format="accounting"),
+            "per_hour": number(f"to rent [{currency}/h]", format="%.2f"),
             "vram": number("VRAM total [GB]", format="%.0f"),
             "decode": number("one user* [tok/s]", format="%.1f"),
             "as_of": "price of",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import address, data, frame
 from dashboard.documents import DOWNLOADS
+from planner.answers.money import Money
 from planner.exports.documents import ESTIMATE_NOTE
 from planner.exports.listing import LISTING_FORMATS, Rows, about
 
@@ -21,6 +22,7 @@ def offer(
     *,
     title: str,
     sources: Sequence[str] = (),
+    money: Money | None = None,
 ) -> None:
     """
     Draw a menu of files that hold these rows as they are shown.
@@ -30,6 +32,7 @@ def offer(
         columns: The columns of the table by field: those that are hidden are left out, titles have units.
         title: What the rows are.
         sources: Where the figures come from; the hosts that the rows name where none are given.
+        money: In which currency amounts are, where there are any; its rate is noted.
     """
     shown = as_shown(rows, columns)
     if not shown:
@@ -37,13 +40,17 @@ def offer(
     named = sources or [host for row in rows if (host := urlsplit(str(row.get("source") or "")).netloc)]
     drawn = frame.current()
     query = urlencode(address.of_page(drawn.scenario, drawn.page), doseq=True)
-    note = ESTIMATE_NOTE if any("*" in key for key in shown[0]) else "figures are as their sources state them"
+    notes = [
+        ESTIMATE_NOTE if any("*" in key for key in shown[0]) else "figures are as their sources state them"
+    ]
+    if money is not None and money.rate_text is not None:
+        notes.append(money.rate_text)
     file = re.sub(r"[^a-z0-9.]+", "-", title.lower()).strip("-")
 
     def written(name: str) -> Callable[[], bytes]:
         def write() -> bytes:
             return LISTING_FORMATS[name](
-                shown, about(title, f"/{drawn.page}?{query}", data.now(), named, note)
+                shown, about(title, f"/{drawn.page}?{query}", data.now(), named, *notes)
             )
 
         return write

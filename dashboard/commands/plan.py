@@ -150,7 +150,7 @@ def _explained(plan: "Plan", number: int, warnings: tuple[str, ...]) -> Output:
 
     def text() -> str:
         parts = []
-        for figure in explanation.figures:
+        for figure in (figure.shown_in(plan.money) for figure in explanation.figures):
             value = tables.starred(tables.money(figure.value), figure.is_estimate) or (
                 "never" if figure.is_never else "unknown"
             )

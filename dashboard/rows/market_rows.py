@@ -9,22 +9,25 @@ import streamlit as st
 
 from dashboard import data, tables
 from dashboard.data import KEEP_SECONDS
+from planner.answers.money import Money
 from pricing.storage.stored import ProviderStatus, StoredOffer
 from pricing.store import Store
 
 UNCLEAR = "unclear name"  # status of a bundled price that nobody can rank: it may be of several GPUs
 
 
-def market() -> Sequence[Mapping[str, Any]]:
-    """Return all current offers as rows, those that are never ranked too."""
+def market(money: Money) -> Sequence[Mapping[str, Any]]:
+    """Return all current offers as rows in the currency shown, those that are never ranked too."""
     opened = data.store()
-    return _market(opened.label, opened.revision(), opened)
+    return _market(opened.label, opened.revision(), money.currency, money.usd_per_unit, opened, money)
 
 
-@st.cache_resource(max_entries=2, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
-def _market(label: str, revision: int, _store: Store) -> Sequence[Mapping[str, Any]]:
+@st.cache_resource(max_entries=4, ttl=KEEP_SECONDS, show_spinner="Reading the prices")
+def _market(
+    label: str, revision: int, currency: str, rate: float, _store: Store, _money: Money
+) -> Sequence[Mapping[str, Any]]:
     present = data.now()
-    return [_offer_row(offer, present) for offer in _store.current_offers()]
+    return [_offer_row(offer, present, _money) for offer in _store.current_offers()]
 
 
 def counted(words: Iterable[str]) -> Mapping[str, int]:
@@ -59,11 +62,11 @@ def history(gpu: str, providers: Sequence[str]) -> Sequence[StoredOffer]:
     return data.store().history(gpu=gpu, provider=list(providers) or None)
 
 
-def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
+def _offer_row(offer: StoredOffer, present: datetime, money: Money) -> Mapping[str, Any]:
     status = offer.status(present)
     return {
         "gpu": offer.gpu or offer.gpu_raw,
-        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
+        "per_gpu_hour": data.in_currency(money, offer.usd_per_gpu_hour),
         "provider": offer.provider,
         "tier": str(offer.tier),
         "region": offer.region,
@@ -71,7 +74,8 @@ def _offer_row(offer: StoredOffer, present: datetime) -> Mapping[str, Any]:
         "seen_at": offer.seen_at,
         "source": tables.address_of(offer.source_url),
         "gpu_count": offer.gpu_count,
-        "usd_per_hour": float(offer.usd_per_hour),
+        "per_hour": data.in_currency(money, offer.usd_per_hour),
+        "usd_per_gpu_hour": float(offer.usd_per_gpu_hour),
         "gpu_fraction": offer.gpu_fraction,
         "memory_gb_per_gpu": offer.memory_gb_per_gpu,
         "form": offer.form,

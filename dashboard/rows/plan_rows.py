@@ -72,17 +72,17 @@ def other_notes(found: Plan) -> list[str]:
 
 def recommendations(scenario: Scenario) -> list[dict[str, Any]]:
     """Return the hardware that holds a question, by kind, whatever machine is looked at."""
-    found = data.plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None)).recommended
+    found = data.plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
     rows = []
     for name, title in RECOMMENDED.items():
-        choice: Choice | None = getattr(found, name)
+        choice: Choice | None = getattr(found.recommended, name)
         if choice is not None:
             rows.append(
                 {
                     "kind": title,
                     "machine": choice.name,
-                    "usd": choice.usd,
-                    "usd_per_hour": choice.usd_per_hour,
+                    "purchase": data.in_currency(found.money, choice.usd),
+                    "per_hour": data.in_currency(found.money, choice.usd_per_hour),
                     "vram": choice.vram_total_gb,
                     "decode": choice.decode_tokens_per_s,
                     "as_of": (choice.as_of or "")[:10] or None,
@@ -176,8 +176,8 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "rank": rank,
         "tier": option.tier,
         "status": str(price.status),
-        "usd_per_hour": None if option.usd_per_hour is None else float(option.usd_per_hour),
-        "usd_per_gpu_hour": None if option.usd_per_gpu_hour is None else float(option.usd_per_gpu_hour),
+        "per_hour": data.in_currency(money, option.usd_per_hour),
+        "per_gpu_hour": data.in_currency(money, option.usd_per_gpu_hour),
         "aggregate": speed.aggregate_tokens_per_s if speed else None,
         "pays_back": option.break_even_months,
         "no_payback": _no_payback(option),
@@ -223,12 +223,12 @@ def _seen(option: Option) -> str | None:
     return (price.seen_at or "")[:10] or None
 
 
-def side_by_side(explained: Sequence[Explanation]) -> list[dict[str, Any]]:
+def side_by_side(explained: Sequence[Explanation], money: Money) -> list[dict[str, Any]]:
     """Return the figures of some options as a table: one row for each figure, one column for each option."""
     rows: dict[str, dict[str, Any]] = {}
     for each in explained:
         title = f"{each.number}. {option_name(each.option)}"
-        for figure in each.figures:
+        for figure in (figure.shown_in(money) for figure in each.figures):
             row = rows.setdefault(
                 f"{figure.name} [{figure.unit}]", {"figure": f"{figure.name} [{figure.unit}]"}
             )

@@ -85,8 +85,8 @@ def _columns(currency: str) -> dict[str, Any]:
         "rank": number("#", format="%d", width=40),
         "tier": text("tier", width=90),
         "status": text("price is", width=80),
-        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
-        "usd_per_gpu_hour": number("USD/GPU-h", format="%.2f"),
+        "per_hour": number(f"{currency}/h, whole machine", format="%.2f"),
+        "per_gpu_hour": number(f"{currency}/GPU-h", format="%.2f"),
         "aggregate": number("all together* [tok/s]", format="%.0f"),
         "pays_back": number("pays back [months]", format="%.1f"),
         "no_payback": text("if not, why", width=145),
@@ -131,7 +131,7 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
     st.subheader("The chosen ones side by side", anchor=False)
     explained = [found.explain(number + 1) for number in numbers if number < len(found.options)]
     parts.table(
-        plan_rows.side_by_side(explained),
+        plan_rows.side_by_side(explained, found.money),
         alt="Figures of the chosen options side by side.",
         key="side_by_side",
     )
@@ -140,7 +140,7 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
             f"{each.number}. {parts.plain(plan_rows.option_name(each.option))}: how it comes about"
         ):
             parts.table(
-                [figure.to_document() for figure in each.figures],
+                [figure.shown_in(found.money).to_document() for figure in each.figures],
                 alt=f"Formula, numbers and source of every figure of {each.option.name}.",
                 columns={
                     "value": st.column_config.NumberColumn("value", format="%.6g"),

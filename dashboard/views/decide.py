@@ -46,7 +46,7 @@ def show() -> None:
         ranking.options(found)
     ranking.left_out(found)
     _hangs_on(found)
-    parts.recommended(plan_rows.recommendations(found.scenario))
+    parts.recommended(plan_rows.recommendations(found.scenario), found.money.currency)
     with st.expander("What if one assumption were different?"):
         _effect(found.scenario)
     with st.expander("What to know about these figures"):

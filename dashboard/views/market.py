@@ -6,9 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, deciding, frame, parts, state, tables, taking
+from dashboard import charts, data, deciding, frame, parts, state, tables, taking
 from dashboard.form import choices
 from dashboard.rows import market_rows
+from planner.answers.money import Money
 from planner.rates import PriceStatus
 
 REFRESH = "breakeven prices refresh"
@@ -17,14 +18,17 @@ REFRESH = "breakeven prices refresh"
 def show() -> None:
     """Draw the page."""
     drawn = frame.current()
-    rows = market_rows.market()
+    money = data.money(drawn.scenario)
+    rows = market_rows.market(money)
     with drawn.head, st.container(key="answer"):
         _headline(rows)
+        if money.rate_text is not None:
+            st.caption(f"{parts.plain(money.rate_text)} Prices are kept and verified in US dollars.")
     bodies = {
-        "Offers": partial(_offers, rows),
-        "Price history": partial(_history, rows),
+        "Offers": partial(_offers, rows, money),
+        "Price history": partial(_history, rows, money),
         "Providers": _providers,
-        "Held back": deciding.held_back,
+        "Held back": partial(deciding.held_back, money),
     }
     choices.tabs("market_tab", bodies)
 
@@ -58,7 +62,7 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
+def _offers(rows: Sequence[Mapping[str, Any]], money: Money) -> None:
     chosen: dict[str, list[str]] = {}
     with st.container(horizontal=True, gap="small"):
         for field, title in (
@@ -81,7 +85,10 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
     more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
     st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
     if shown:
-        ordered, columns = sorted(shown, key=lambda row: row["usd_per_gpu_hour"]), _columns(everything)
+        ordered, columns = (
+            sorted(shown, key=lambda row: row["per_gpu_hour"]),
+            _columns(everything, money.currency),
+        )
         with st.container(key="offers"):
             parts.table(
                 ordered,
@@ -90,18 +97,18 @@ def _offers(rows: Sequence[Mapping[str, Any]]) -> None:
                 key="market_table",
                 height=560,
             )
-        taking.offer(ordered, columns, title="Offers")
-        bars = charts.price_bars(shown)
+        taking.offer(ordered, columns, title="Offers", money=money)
+        bars = charts.price_bars(shown, money.currency)
         st.markdown(f"**{parts.plain(bars.title)}**")
         parts.draw(bars, key="price_bars", rows=bars.rows)
 
 
-def _columns(everything: bool) -> dict[str, Any]:
+def _columns(everything: bool, currency: str) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     # Price, place, age and source come first: they fit on a screen of 1,280 px, GPU and price on 390 px.
     return {
         "gpu": text("GPU", pinned=True, width=205),
-        "usd_per_gpu_hour": number("USD/GPU-h", format="%.3f", width=90),
+        "per_gpu_hour": number(f"{currency}/GPU-h", format="%.3f", width=90),
         "provider": text("provider", width=110),
         "tier": text("tier", width=100),
         "region": text("region", width=130),
@@ -109,7 +116,8 @@ def _columns(everything: bool) -> dict[str, Any]:
         "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm", width=140),
         "source": parts.source_column(),
         "gpu_count": number("GPUs", format="%d"),
-        "usd_per_hour": number("USD/h, whole machine", format="%.2f"),
+        "per_hour": number(f"{currency}/h, whole machine", format="%.2f"),
+        "usd_per_gpu_hour": None if currency == "USD" else number("USD/GPU-h", format="%.3f"),
         "gpu_fraction": number("slice", format="%.2f") if everything else None,
         "memory_gb_per_gpu": number("VRAM per GPU [GB]", format="%.0f"),
         "form": text("form"),
@@ -120,7 +128,7 @@ def _columns(everything: bool) -> dict[str, Any]:
     }
 
 
-def _history(rows: Sequence[Mapping[str, Any]]) -> None:
+def _history(rows: Sequence[Mapping[str, Any]], money: Money) -> None:
     gpus = sorted({row["gpu"] for row in rows if row["is_ranked"]})
     if not gpus:
         st.info(f"Tracking starts with the first `{REFRESH}`.")
@@ -135,12 +143,13 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> None:
     if not offers:
         st.info("No price of it is known.")
         return
-    drawing = charts.history(gpu, offers)
+    drawing = charts.history(gpu, offers, money)
     parts.draw(drawing, key="history_chart", rows=drawing.rows)
     st.caption(
         "Each line is one offer for as long as it was seen at that price; where nothing was seen is a gap."
+        + ("" if money.currency == "USD" else " One rate holds for all days: a step is one of the price.")
     )
-    taking.offer(drawing.rows, {}, title=f"Price history of {gpu}")
+    taking.offer(drawing.rows, {}, title=f"Price history of {gpu}", money=money)
 
 
 def _providers() -> None:

@@ -4,10 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import charts, frame, model_tabs, parts, state, tables, workbench
+from dashboard import charts, data, frame, model_tabs, parts, state, tables, workbench
 from dashboard.commands.sizing_text import machine_name, sentence
 from dashboard.form import choices, upload
 from dashboard.rows import plan_rows, size_rows
+from planner.answers.money import Money
 from planner.serving import usability
 from planner.serving.fitting import remedies
 from planner.serving.speeds import SpeedSource
@@ -26,7 +27,7 @@ def show() -> None:
         st.markdown(_talk(sizing))
         if drawn.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
-    _figures(sizing, None if own else size_rows.rental_of(drawn.scenario))
+    _figures(sizing, None if own else size_rows.rental_of(drawn.scenario), data.money(drawn.scenario))
     memory = charts.memory(sizing)
     parts.draw(memory, key="memory_chart", rows=memory.rows)
     _serving(sizing)
@@ -34,7 +35,7 @@ def show() -> None:
         st.caption(parts.note(note))
     _remedies(sizing, has_own_format=own is not None and own.reading.quant is not None)
     if own is None:
-        parts.recommended(plan_rows.recommendations(drawn.scenario))
+        parts.recommended(plan_rows.recommendations(drawn.scenario), drawn.scenario.currency)
     choices.tabs("size_tab", {title: partial(body, sizing) for title, body in TABS.items()})
 
 
@@ -47,7 +48,7 @@ def _talk(sizing: Sizing) -> str:
     return f"Good for: **{parts.plain(found.usability)}**. {parts.plain(reason)}."
 
 
-def _figures(sizing: Sizing, rental: Option | None) -> None:
+def _figures(sizing: Sizing, rental: Option | None, money: Money) -> None:
     memory, speed = sizing.memory.to_document(), sizing.speed
     figures = [
         ("Needed [GiB]", tables.gib(memory["total_gib"]), f"{tables.number(memory['total_gb'], 1)} GB"),
@@ -64,8 +65,9 @@ def _figures(sizing: Sizing, rental: Option | None) -> None:
             ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, True), f"first token {wait} ms"),
         ]
     if rental is not None and rental.token_prices is not None:
-        price = tables.starred(tables.money(rental.token_prices.usd_per_million_tokens))
-        figures.append(("USD/M tokens", price, f"{rental.usd_per_hour} USD/h, {rental.provider_title}"))
+        price = tables.starred(tables.money(money.amount(rental.token_prices.usd_per_million_tokens)))
+        hour = "" if rental.usd_per_hour is None else f"{money.exact(float(rental.usd_per_hour))}/h, "
+        figures.append((f"{money.currency}/M tokens", price, f"{hour}{rental.provider_title}"))
     parts.figures(figures)
     if speed is not None:
         parts.estimate_note(f"Decoding is limited by {speed.bound}.")

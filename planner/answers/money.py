@@ -34,6 +34,16 @@ class Money:
             currency=rate.currency, usd_per_unit=rate.usd_per_unit, as_of=rate.as_of, source=rate.source
         )
 
+    @property
+    def rate_text(self) -> str | None:
+        """The currency, its rate, day and source in a sentence; None where amounts are in dollars."""
+        if self.as_of is None:
+            return None
+        return (
+            f"Shown in {self.currency} at the reference rate of {self.as_of}: 1 {self.currency} = "
+            f"{self.usd_per_unit:.4f} USD ({self.source})."
+        )
+
     def amount(self, usd: float) -> float:
         """Return an amount in this currency."""
         return usd / self.usd_per_unit

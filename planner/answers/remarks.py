@@ -246,8 +246,5 @@ def _left_open(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[
 
 def _currency(money: Money) -> Iterable[str]:
     """Say at which rate amounts are shown."""
-    if money.as_of is not None:
-        yield (
-            f"Shown in {money.currency} at the reference rate of {money.as_of}: 1 {money.currency} = "
-            f"{money.usd_per_unit:.4f} USD ({money.source})."
-        )
+    if money.rate_text is not None:
+        yield money.rate_text

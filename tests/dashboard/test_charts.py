@@ -179,18 +179,18 @@ def test_the_grid_says_in_words_how_many_gpus_hold_a_model():
 
 def test_a_history_over_years_says_the_year(database):
     offers = [offer for offer in market_rows.history("H100 SXM", []) if offer.is_rankable]
-    layers = charts.history("H100 SXM", offers).chart.to_dict()["layer"]
+    layers = charts.history("H100 SXM", offers, Money()).chart.to_dict()["layer"]
     assert {layer["encoding"]["x"]["axis"]["format"] for layer in layers} == {"%Y-%m-%d"}
 
 
 def test_the_bars_of_prices_say_of_what_and_of_when_they_are(database):
-    rows = [row for row in market_rows.market() if row["is_ranked"]]
-    drawing = charts.price_bars(rows)
+    rows = [row for row in market_rows.market(Money()) if row["is_ranked"]]
+    drawing = charts.price_bars(rows, "USD")
     assert drawing.title == "The cheapest of each, for the 20 GPUs that are offered most often"
     words = [value["text"] for value in drawing.chart.to_dict()["data"]["values"]]
     assert len(words) == 20
     assert all(re.search(r", \d{4}-\d\d-\d\d$", word) for word in words), words
-    assert charts.price_bars(rows[:1]).title == "The cheapest of these"
+    assert charts.price_bars(rows[:1], "USD").title == "The cheapest of these"
 
 
 def test_only_the_points_on_the_front_are_named():

@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard import data, refreshing
 from dashboard.rows import market_rows
+from planner.answers.money import Money
 from pricing.running.reports import ProviderReport
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
@@ -111,7 +112,9 @@ def test_a_refresh_from_the_page_asks_the_chosen_sources_and_says_how_it_went(da
     assert job.state is refreshing.State.DONE
     assert "Refresh of 2026-11-30 12:00 UTC done: 1 of 1 source, " in unescaped(test.success[0].value)
     verified = [
-        row for row in market_rows.market() if row["provider"] == "vultr" and row["status"] == "verified"
+        row
+        for row in market_rows.market(Money())
+        if row["provider"] == "vultr" and row["status"] == "verified"
     ]
     assert f"{len(verified)} prices verified" in unescaped(test.success[0].value)
     assert len(verified) > 0

@@ -318,7 +318,7 @@ def test_the_market_counts_what_it_hides(database):
     test.multiselect(key="show_gpu").set_value(["B200"]).run()
     shown = test.dataframe[0].value
     assert set(shown["gpu"]) == {"B200"}
-    assert list(shown["usd_per_gpu_hour"]) == sorted(shown["usd_per_gpu_hour"])
+    assert list(shown["per_gpu_hour"]) == sorted(shown["per_gpu_hour"])
 
 
 @pytest.mark.parametrize(
@@ -425,13 +425,13 @@ def test_the_first_page_answers_with_the_verdict_of_the_plan(database):
 
 def test_options_show_price_age_source_and_an_empty_cell_for_what_is_unknown(database):
     rows = options_table(opened())
-    rented = rows[rows["usd_per_hour"].notna()]
+    rented = rows[rows["per_hour"].notna()]
     assert set(rented["status"]) == {"snapshot"}
     assert rented["seen"].str.fullmatch(r"20\d\d-\d\d-\d\d").all()
     assert rented["source"].dropna().str.startswith("https://").all()
     assert list(rows["rank"]) == list(range(1, len(rows) + 1))
     called = rows[rows["provider"] == "OpenRouter"]
-    assert called["usd_per_hour"].isna().all()
+    assert called["per_hour"].isna().all()
     assert called["decode"].isna().all()
 
 
@@ -443,7 +443,7 @@ def test_every_way_stands_below_the_verdict_and_the_first_row_that_counts_is_the
         assert f"- **{way}**: " in said
     assert "your own 1x RTX 4090 does not serve it" in unescaped(test.markdown[0].value)
     rows = options_table(test)
-    rented = rows[rows["usd_per_hour"].notna()]
+    rented = rows[rows["per_hour"].notna()]
     assert rented[rented["counts"] == "yes"]["month"].min() == found.rental.usd_per_month
     cheaper = rented[rented["month"] < found.rental.usd_per_month]
     assert len(cheaper) > 0
