@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from planner.catalogues.tokens import TokenPrice
     from pricing.money.currencies import Rates
     from pricing.money.ecb import DayRates
-    from pricing.own.owned import ImportReport, OwnFile
+    from pricing.own.owned import ImportReport
+    from pricing.own.ownfile import OwnFile
     from pricing.storage.writing import RecordReport
     from pricing.tokens.tokenprices import Brought, TokenReport
     from pricing.verification.moves import Move

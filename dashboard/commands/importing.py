@@ -27,7 +27,7 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Read the file and keep what it says."""
-    from pricing.own.owned import COLUMNS, ImportRefused, read, template
+    from pricing.own.ownfile import COLUMNS, ImportRefused, read, template
 
     if arguments.template:
         columns = [{"name": name, "meaning": meaning} for name, meaning in COLUMNS.items()]
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
 
 
 def _text(name: str) -> str:
-    from pricing.own.owned import MAX_BYTES
+    from pricing.own.ownfile import MAX_BYTES
 
     path = Path(name)
     try:

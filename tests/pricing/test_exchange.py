@@ -332,11 +332,11 @@ def test_a_plan_states_the_rate_that_it_is_shown_at(store: Store) -> None:
 
 
 def test_own_prices_are_converted_at_the_kept_rate(store: Store) -> None:
-    from pricing.own import owned
+    from pricing.own import ownfile
 
     store.keep_exchange_rates(brought("2026-11-30"), NOW)
     text = "kind,provider,gpu,gpus,price,currency\nrent,Acme,H100 SXM,1,2.00,EUR\n"
-    (offer,) = owned.read(text, TODAY, "contract", store.exchange_rates()).offers
+    (offer,) = ownfile.read(text, TODAY, "contract", store.exchange_rates()).offers
     assert (offer.usd_per_hour, offer.price_original, offer.fx_date) == (
         Decimal("2.3"),
         Decimal(2),

@@ -9,7 +9,7 @@ from planner.catalogues.purchases import quoted_purchase
 from planner.compare import plan
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
-from pricing.own.owned import ImportRefused, OwnFile, read, template
+from pricing.own.ownfile import ImportRefused, OwnFile, read, template
 from pricing.store import Store
 from tests.conftest import NOW
 
