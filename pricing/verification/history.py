@@ -15,7 +15,7 @@ from pricing.verification.limits import (
     UNIT_SHARE,
 )
 from pricing.verification.market import usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, is_same
+from pricing.verification.recall import SAME_SHARE, is_leap, is_same
 from pricing.verification.words import TO_HAVE_STAYED, dollars, known_text, times
 
 _FIRST = "first"
@@ -65,51 +65,44 @@ def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 def leap(offer: Offer, case: Case) -> str | None:
     """No posted price nearly doubles or halves, nor is a new one so far from all others of the provider."""
-    if case.is_ask(offer) or offer.tier is Tier.SPOT:
-        return None
     known = case.memory.nearest(offer)
-    if known is None or known.level == 1:
-        return _leapt(offer, case, "no posted price ever moved so far")
-    if offer.tier is Tier.RESERVED_OTHER:  # terms of any length
-        return None
-    if known.level == 2 and case.kind is ProviderClass.HYPERSCALER:  # sixty regions
+    if known is None or case.is_restless(offer):
         return None
     price = usd_per_whole_gpu(offer)
-    if known.span[0] / LEAP < price < known.span[1] * LEAP or unit_is_unchanged(offer, case):
+    ratio = price / known.usd_per_gpu_hour
+    if known.level == 1:
+        is_far, why = is_leap(ratio), "no posted price ever moved so far"
+    else:
+        # Terms may be of any length, and hyperscalers have sixty regions.
+        is_unlike = offer.tier is Tier.RESERVED_OTHER or (
+            known.level == 2 and case.kind is ProviderClass.HYPERSCALER
+        )
+        is_far = not is_unlike and not known.span[0] / LEAP < price < known.span[1] * LEAP
+        why = "too far from this provider's own"
+    if not is_far or unit_is_unchanged(offer, case):
         return None
-    return f"{times(price / known.usd_per_gpu_hour)} {known_text(known)}: too far from this provider's own"
+    return f"{times(ratio)} {known_text(known)}: {why}"
 
 
 def swing(offer: Offer, case: Case) -> str | None:
-    """An ask, a spot price or a new offer at twice or half of what is known waits for days."""
+    """What is far from what is known waits for days, where neither `unit` nor `leap` says more."""
     known = case.memory.nearest(offer)
-    if known is not None and known.level > 1:
-        ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-        is_said = unit_is_unchanged(offer, case) or leap(offer, case)
-        is_far = not 1 / LEAP < ratio < LEAP and not is_said
-        return f"{times(ratio)} {known_text(known)}: waits until it has stayed for days" if is_far else None
-    if not case.is_ask(offer) and offer.tier is not Tier.SPOT:
+    if known is None:
         return None
-    return _leapt(offer, case, "waits until it has stayed for days")
-
-
-def _leapt(offer: Offer, case: Case, what: str) -> str | None:
-    ratio = case.own_ratio(offer)
-    if ratio is None or 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+    ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+    if not is_leap(ratio) or unit_is_unchanged(offer, case) or leap(offer, case):
         return None
-    known = case.memory.at_level(offer, 1)
-    assert known is not None
-    return f"{times(ratio)} {known_text(known)}: {what}"
+    return f"{times(ratio)} {known_text(known)}: {TO_HAVE_STAYED}"
 
 
 def jump(offer: Offer, case: Case) -> str | None:
-    """A large move waits until it is seen again, confirmed by a witness or accepted."""
+    """A large move waits until it is seen again, confirmed by a witness or accepted; `leap` has more."""
     known = case.memory.nearest(offer)
     if known is None:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
     limit = case.jump_limit(offer)
-    if 1 / limit <= ratio <= limit or not 1 / LEAP < ratio < LEAP or unit_is_unchanged(offer, case):
+    if 1 / limit <= ratio <= limit or is_leap(ratio):
         return None
     return f"{times(ratio)} {known_text(known)}: waits to be confirmed"
 
@@ -142,7 +135,7 @@ def not_collected(offer: Offer, case: Case) -> str | None:
     if known is None or not known.is_collected:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    if not 1 / LEAP < ratio < LEAP:
+    if is_leap(ratio):
         return None  # leap, swing or unit says so
     share = COLLECTED_SHARE_ASK if case.is_restless(offer) else SAME_SHARE
     if is_same(ratio, 1.0, share) or case.memory.shows(offer, known):
@@ -162,7 +155,7 @@ def alone(offer: Offer, case: Case) -> str | None:
     if level is None:
         return None
     factor = usd_per_whole_gpu(offer) / level.usd_per_gpu_hour
-    if 1 / LEAP < factor < LEAP:
+    if not is_leap(factor):
         return None
     market = f"{times(factor)} the {dollars(level.usd_per_gpu_hour)} of the market"
     return f"{_first(offer)}, and {market}: {TO_HAVE_STAYED}"

@@ -21,7 +21,7 @@ from pricing.verification.limits import (
     WIDE_BAND_LOW,
 )
 from pricing.verification.market import Level, Market, tier_group, usd_per_whole_gpu
-from pricing.verification.words import dollars, times
+from pricing.verification.words import TO_HAVE_STAYED, dollars, times
 
 
 def hard_limits(offer: Offer | KnownPrice, case: Case | None) -> str | None:
@@ -52,8 +52,7 @@ def any_class(offer: Offer, case: Case) -> str | None:
     level = case.level(offer)
     if level is None or level.is_own_class:
         return None
-    limits = WIDE_BAND_LOW, WIDE_BAND_HIGH
-    return off_level(offer, level, case.kind, limits, "waits until it has stayed for days")
+    return off_level(offer, level, case.kind, (WIDE_BAND_LOW, WIDE_BAND_HIGH), TO_HAVE_STAYED)
 
 
 def off_level(

@@ -209,7 +209,7 @@ class Memory:
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price is an earlier one that is bundled, or stood longer than the present one."""
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
-        if 1 / LEAP < ratio < LEAP:  # an exchange rate or a tax may meet an earlier price by chance
+        if not is_leap(ratio):  # an exchange rate or a tax may meet an earlier price by chance
             return False
         bundled = [
             price
@@ -257,6 +257,11 @@ def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime, tuple[floa
 def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:
     """Whether two prices differ by no more than a share of the second."""
     return abs(float(one) - float(other)) <= share * float(other)
+
+
+def is_leap(factor: float) -> bool:
+    """Whether a price is so far from another that no list price ever truly moved so far."""
+    return not 1 / LEAP < factor < LEAP
 
 
 def _device(one: Offer | KnownPrice) -> Key:
