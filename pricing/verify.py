@@ -78,7 +78,7 @@ _WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band"
 _OF_RETURNS = frozenset(
     {
         *("suspect-answer", "held-size", "unit", "leap", "swing", "currency", "one-factor"),
-        *("jump", "stale-source", "mass-move", "collected"),
+        *("stale-source", "mass-move"),
     }
 )
 
@@ -116,7 +116,7 @@ def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:
         return False
     if case.is_accepted(offer) or (rule.yields_to_own_price and case.is_own_price(offer)):
         return True
-    if rule.name in _OF_RETURNS and case.is_return(offer, is_far=rule.name == "stale-source"):
+    if rule.name in _OF_RETURNS and case.is_return(offer):
         return True
     if rule.confirmation is Confirmation.PERSON:
         return False

@@ -16,7 +16,6 @@ from pricing.verification.limits import (
     JUMP_ASK,
     JUMP_LIST,
     LATELY,
-    LEAP,
     LONG_RUNS,
     LONG_SPAN,
     POSTED_LISTS,
@@ -151,22 +150,15 @@ class Case:
             return False
         return self.doubt.is_of_all or self.memory.nearest(offer) is not None
 
-    def is_return(self, offer: Offer, *, is_far: bool = False) -> bool:
+    def is_return(self, offer: Offer) -> bool:
         """
-        Whether a price came back, on two days, to what the offer cost before the price in force.
+        Whether a price came back, on two days, from one that no true move leads to.
 
-        That may have been read wrong. It was not where a person accepted it, a catalogue says the same, or it
-        stood for as long as the one before.
-
-        Args:
-            offer: The price.
-            is_far: Only where the price in force is so far off that the move was no true one.
+        The price in force may have been read wrong. It was not where a person accepted it, a catalogue says
+        the same, or it stood for as long as the one before.
         """
         known = self.memory.at_level(offer, 1)
-        ratio = self.own_ratio(offer)
-        if known is None or ratio is None or is_same(ratio, 1.0) or self.old_page is not None:
-            return False
-        if (is_far and 1 / LEAP < ratio < LEAP) or not self.memory.came_back(offer, known):
+        if known is None or self.old_page is not None or not self.memory.came_back(offer, known):
             return False
         accepted = self.memory.accepted(offer)
         if accepted is not None and is_same(accepted, known.usd_per_hour):

@@ -207,7 +207,7 @@ class Memory:
         return max([*waited, *([] if seen_at is None else [seen_at])], default=None)
 
     def came_back(self, offer: Offer, now: Recollection) -> bool:
-        """Whether a price is an earlier one that is bundled, or stood longer than the present one."""
+        """Whether a price, a leap away, is an earlier one: bundled, or of longer standing than this."""
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
         if not is_leap(ratio):  # an exchange rate or a tax may meet an earlier price by chance
             return False
