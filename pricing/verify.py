@@ -65,22 +65,9 @@ def verify(
     judged: dict[int, Offer] = {}
     for (provider, witness), group in groups.items():
         case = _case(provider, group, known, kinds, market, usd_per_unit or {}, old_page)
-        rules = RULES if witness is None else [rule for rule in RULES if rule.name in _WITNESS_RULES]
+        rules = RULES if witness is None else [rule for rule in RULES if rule.is_for_witnesses]
         judged.update(_judged(group, case, rules))
     return [judged[id(offer)] for offer in offers]
-
-
-# Witnesses are never ranked; they need to be read right, not to be confirmed.
-_WITNESS_RULES = frozenset({"identity", "price", "hard-limits", "absurd", "band", "any-class", "named-twice"})
-
-
-# What does not count against a price that came back to what it was.
-_OF_RETURNS = frozenset(
-    {
-        *("suspect-answer", "held-size", "unit", "leap", "swing", "currency", "one-factor"),
-        *("stale-source", "mass-move"),
-    }
-)
 
 
 def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[int, Offer]:
@@ -116,7 +103,7 @@ def _makes_up(rule: Rule, offer: Offer, case: Case) -> bool:
         return False
     if case.is_accepted(offer) or (rule.yields_to_own_price and case.is_own_price(offer)):
         return True
-    if rule.name in _OF_RETURNS and case.is_return(offer):
+    if rule.yields_to_return and case.is_return(offer):
         return True
     if rule.confirmation is Confirmation.PERSON:
         return False

@@ -12,11 +12,6 @@ from pricing.verification.pairing import is_price
 from pricing.verification.recall import is_same
 from pricing.verification.rules import Rule
 
-# Rules that say of a price that it was read wrong, not only that it has to be seen again.
-_GRAVE = frozenset(
-    {"hard-limits", "absurd", "band", "book", "sizes", "pairing", "unit", "leap", "one-factor", "currency"}
-)
-
 
 def find_held_sizes(
     judged: Iterable[tuple[Offer, Sequence[Rule]]],
@@ -26,7 +21,7 @@ def find_held_sizes(
     for offer, failed in judged:
         if offer.gpu is None or offer.gpu_fraction is not None or not is_price(offer):
             continue
-        if any(rule.name in _GRAVE for rule in failed):
+        if _is_grave(failed):
             held[book_key(offer)].append((offer.gpu_count, usd_per_whole_gpu(offer)))
     return held
 
@@ -62,7 +57,12 @@ def _counted(judged: Iterable[tuple[Offer, Sequence[Rule]]], case: Case) -> Doub
         if is_same(usd_per_whole_gpu(offer), before.usd_per_gpu_hour):
             continue
         changed += 1
-        wrong += any(rule.name in _GRAVE for rule in failed)
+        wrong += _is_grave(failed)
     if wrong < DOUBT_ROWS or wrong <= DOUBT_SHARE * changed:
         return None
     return Doubt(wrong, changed, is_of_all=wrong > DOUBT_SHARE * known)
+
+
+def _is_grave(failed: Iterable[Rule]) -> bool:
+    """Whether a price was read wrong by the rules that it fails."""
+    return any(rule.is_grave for rule in failed)

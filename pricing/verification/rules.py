@@ -39,16 +39,22 @@ from pricing.verification.siblings import (
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One check: its name, what failing it means, and what makes up for it."""
+    """One check: its name, what makes up for failing it, and what failing it means."""
 
     name: str
-    verdict: Verdict
     check: Callable[[Offer, Case], str | None]
     confirmation: Confirmation = Confirmation.PERSON
-    # This very price was verified before, by a run, by a person, or stands in the collection: it is known.
-    yields_to_own_price: bool = True
+    verdict: Verdict = Verdict.QUARANTINED
     # Nothing else is worth saying: no price, no device, or an absurd price.
     is_final: bool = False
+    # The price was read wrong; it does not only have to be seen again. So its neighbours may be wrong too.
+    is_grave: bool = False
+    # This very price was verified before, by a run, by a person, or stands in the collection: it is known.
+    yields_to_own_price: bool = True
+    # It does not count against a price that came back to what it was.
+    yields_to_return: bool = False
+    # Witnesses are never ranked; they need to be read right, not to be confirmed.
+    is_for_witnesses: bool = False
 
 
 def identity(offer: Offer, case: Case) -> str | None:
@@ -70,44 +76,52 @@ def price_is_positive(offer: Offer, case: Case) -> str | None:
 RULES: Sequence[Rule] = (
     Rule(
         "price",
-        Verdict.REJECTED,
         price_is_positive,
         Confirmation.NOTHING,
+        verdict=Verdict.REJECTED,
         is_final=True,
+        is_for_witnesses=True,
         yields_to_own_price=False,
     ),
-    Rule("hard-limits", Verdict.REJECTED, hard_limits, is_final=True),
+    Rule(
+        "hard-limits",
+        hard_limits,
+        verdict=Verdict.REJECTED,
+        is_final=True,
+        is_grave=True,
+        is_for_witnesses=True,
+    ),
     Rule(
         "identity",
-        Verdict.QUARANTINED,
         identity,
         Confirmation.NOTHING,
         is_final=True,
+        is_for_witnesses=True,
         yields_to_own_price=False,
     ),
-    Rule("absurd", Verdict.REJECTED, absurd, is_final=True),
-    Rule("band", Verdict.QUARANTINED, band),
-    Rule("any-class", Verdict.QUARANTINED, any_class, Confirmation.LONG),
-    Rule("book", Verdict.QUARANTINED, in_its_book),
-    Rule("named-twice", Verdict.QUARANTINED, named_twice),
-    Rule("sizes", Verdict.QUARANTINED, sizes_agree),
-    Rule("commitment", Verdict.QUARANTINED, cheaper_with_commitment),
-    Rule("community", Verdict.QUARANTINED, community_is_real, yields_to_own_price=False),
-    Rule("count", Verdict.QUARANTINED, count_is_known),
-    Rule("pairing", Verdict.QUARANTINED, rows_are_paired),
-    Rule("suspect-answer", Verdict.QUARANTINED, answer_is_sound, Confirmation.WITNESS),
-    Rule("held-size", Verdict.QUARANTINED, size_is_free, Confirmation.WITNESS),
-    Rule("unit", Verdict.QUARANTINED, unit_is_unchanged, Confirmation.WITNESS),
-    Rule("leap", Verdict.QUARANTINED, leap, Confirmation.WITNESS),
-    Rule("swing", Verdict.QUARANTINED, swing, Confirmation.LONG),
-    Rule("currency", Verdict.QUARANTINED, currency_is_unchanged, Confirmation.LONG),
-    Rule("one-factor", Verdict.QUARANTINED, one_factor, Confirmation.LONG),
-    Rule("book-moved", Verdict.QUARANTINED, book_moved, Confirmation.WEEK),
-    Rule("jump", Verdict.QUARANTINED, jump, Confirmation.ONCE),
-    Rule("stale-source", Verdict.QUARANTINED, is_of_now, Confirmation.WEEK),
-    Rule("mass-move", Verdict.QUARANTINED, mass_move, Confirmation.ONCE),
-    Rule("outdated", Verdict.QUARANTINED, outdated, Confirmation.ONCE, yields_to_own_price=False),
-    Rule("collected", Verdict.QUARANTINED, not_collected, Confirmation.LONG),
-    Rule("alone", Verdict.QUARANTINED, alone, Confirmation.LONG),
-    Rule("first-sight", Verdict.QUARANTINED, first_sight, Confirmation.ONCE),
+    Rule("absurd", absurd, verdict=Verdict.REJECTED, is_final=True, is_grave=True, is_for_witnesses=True),
+    Rule("band", band, is_grave=True, is_for_witnesses=True),
+    Rule("any-class", any_class, Confirmation.LONG, is_for_witnesses=True),
+    Rule("book", in_its_book, is_grave=True),
+    Rule("named-twice", named_twice, is_for_witnesses=True),
+    Rule("sizes", sizes_agree, is_grave=True),
+    Rule("commitment", cheaper_with_commitment),
+    Rule("community", community_is_real, yields_to_own_price=False),
+    Rule("count", count_is_known),
+    Rule("pairing", rows_are_paired, is_grave=True),
+    Rule("suspect-answer", answer_is_sound, Confirmation.WITNESS, yields_to_return=True),
+    Rule("held-size", size_is_free, Confirmation.WITNESS, yields_to_return=True),
+    Rule("unit", unit_is_unchanged, Confirmation.WITNESS, is_grave=True, yields_to_return=True),
+    Rule("leap", leap, Confirmation.WITNESS, is_grave=True, yields_to_return=True),
+    Rule("swing", swing, Confirmation.LONG, yields_to_return=True),
+    Rule("currency", currency_is_unchanged, Confirmation.LONG, is_grave=True, yields_to_return=True),
+    Rule("one-factor", one_factor, Confirmation.LONG, is_grave=True, yields_to_return=True),
+    Rule("book-moved", book_moved, Confirmation.WEEK),
+    Rule("jump", jump, Confirmation.ONCE),
+    Rule("stale-source", is_of_now, Confirmation.WEEK, yields_to_return=True),
+    Rule("mass-move", mass_move, Confirmation.ONCE, yields_to_return=True),
+    Rule("outdated", outdated, Confirmation.ONCE, yields_to_own_price=False),
+    Rule("collected", not_collected, Confirmation.LONG),
+    Rule("alone", alone, Confirmation.LONG),
+    Rule("first-sight", first_sight, Confirmation.ONCE),
 )
