@@ -71,14 +71,15 @@ def verify(
 
 
 def _judged(group: Sequence[Offer], case: Case, rules: Sequence[Rule]) -> dict[int, Offer]:
-    """Judge the offers of a run, and once more where those that fail speak against the whole answer."""
-    found = [(offer, *_judge(offer, case, rules)) for offer in group]
-    failures = [(offer, failed) for offer, _, failed in found if failed]
-    case.doubt = find_doubt([(offer, failed) for offer, _, failed in found], case)
+    """Judge the offers of a run, and once more those that others which fail speak against."""
+    found = {id(offer): _judge(offer, case, rules) for offer in group}
+    failures = [(offer, found[id(offer)][1]) for offer in group]
+    case.doubt = find_doubt(failures, case)
     case.held_sizes = find_held_sizes(failures)
-    if case.doubt is not None or case.held_sizes:
-        found = [(offer, *_judge(offer, case, rules)) for offer in group]
-    return {id(offer): judged for offer, judged, _ in found}
+    for offer in group:
+        if case.doubt is not None or book_key(offer) in case.held_sizes:
+            found[id(offer)] = _judge(offer, case, rules)
+    return {key: judged for key, (judged, _) in found.items()}
 
 
 def _judge(offer: Offer, case: Case, rules: Sequence[Rule]) -> tuple[Offer, list[Rule]]:
