@@ -28,6 +28,7 @@ class MonthlyCosts:
     rent_change_per_year: float = 0.0  # [fraction/year]
     rent_shock_fraction: float = 0.0  # before that, within rent_shock_months [fraction]
     rent_shock_months: float = 1.0
+    rent_held_months: float = 0.0  # for which it is agreed at a time; 0: it moves every month
     electricity_change_per_year: float = 0.0  # [fraction/year]
 
     def __post_init__(self) -> None:
@@ -47,6 +48,7 @@ class MonthlyCosts:
             self.rent_change_per_year,
             shock_fraction=self.rent_shock_fraction,
             shock_months=self.rent_shock_months,
+            held_months=self.rent_held_months,
         )
 
     def own(self, capex_usd: float, months: NDArray[np.float64]) -> NDArray[np.float64]:

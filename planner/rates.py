@@ -38,6 +38,8 @@ class PriceStatus(StrEnum):
 
 
 RESERVED_TIERS = frozenset({Tier.RESERVED_1Y, Tier.RESERVED_3Y, Tier.RESERVED_OTHER})
+DAYS_PER_YEAR = 365.0
+_TERMS_MONTHS = {Tier.RESERVED_1Y: 12.0, Tier.RESERVED_3Y: 36.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +77,12 @@ class Rate:
             raise ValueError(f"gpu_count must be at least 1, got {self.gpu_count}")
         if not 0 < self.usd_per_hour < float("inf"):
             raise ValueError(f"usd_per_hour must be finite and above 0, got {self.usd_per_hour}")
+
+    @property
+    def held_months(self) -> float:
+        """How long the price is agreed for, whatever the market does; 0: not at all. [months]"""
+        if self.tier not in RESERVED_TIERS:
+            return 0.0
+        if self.commitment_days is not None:
+            return max(1.0, float(round(self.commitment_days * 12.0 / DAYS_PER_YEAR)))
+        return _TERMS_MONTHS.get(self.tier, 0.0)

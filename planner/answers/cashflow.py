@@ -82,9 +82,10 @@ def cash_flow(
         if costs is not None:
             own = np.diff(costs.own(float(basis.cost.capex_usd), times), prepend=0.0)
             own[-1] -= float(basis.cost.resale_usd)
+    rents = assumptions.rents if rental is None else assumptions.rents.held(rental.held_months)
     return CashFlow(
         months=tuple(times.tolist()),
-        rent_usd=_paid(rental, times, assumptions.rents),
+        rent_usd=_paid(rental, times, rents),
         own_usd=None if own is None else tuple(own.tolist()),
         api_usd=_paid(api, times, assumptions.api_prices),
         rent_name=None if rental is None else rental.offer_text,

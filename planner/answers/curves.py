@@ -49,7 +49,7 @@ def crossing(
     months = np.arange(int(np.ceil(term * 12.0)) + 1, dtype=float)
     rent_usd = own_usd = api_usd = None
     if rental is not None and rental.usd_per_month is not None:
-        rent_usd = assumptions.rents.paid_usd(rental.usd_per_month, months)
+        rent_usd = assumptions.rents.held(rental.held_months).paid_usd(rental.usd_per_month, months)
     if purchase is not None and basis is not None:
         costs = monthly_costs(basis.cost, rental or purchase, assumptions)
         own_usd = None if costs is None else costs.own(float(basis.cost.capex_usd), months)

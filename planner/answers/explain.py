@@ -176,7 +176,8 @@ def _rent(option: Option, basis: RentBasis, assumptions: Assumptions) -> Iterato
         numbers=numbers,
         source=f"{rate.provider_title}, {rate.instance_type}, {price_date_text(option)}: {rate.source_url}",
     )
-    yield from _over_term(option, assumptions.rents, assumptions, "rent_change_per_year")
+    rents = assumptions.rents.held(option.held_months)
+    yield from _over_term(option, rents, assumptions, "rent_change_per_year")
 
 
 def _api(option: Option, basis: ApiBasis, assumptions: Assumptions) -> Iterator[Figure]:

@@ -217,7 +217,7 @@ def _rented(
     if basis.rate.is_ask and points[-1].replicas > 1:  # a host asks for one machine
         return None
     scenario, assumptions = term.terms.scenario, term.terms.assumptions
-    rents = assumptions.rents.factors(np.array(term.times[:-1])).tolist()
+    rents = assumptions.rents.held(option.held_months).factors(np.array(term.times[:-1])).tolist()
     months = [rent_option(scenario, basis.rate, point, assumptions).usd_per_month or 0.0 for point in points]
     return GrownWay(
         option=option,

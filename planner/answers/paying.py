@@ -49,7 +49,7 @@ def _months(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterat
             numbers=f"{cost.capex_usd:,.0f} / ({against.usd_per_month:,.2f} - {running:,.2f}){never}"
             if is_flat
             else f"{cost.capex_usd:,.0f}; {running:,.2f} against {against.usd_per_month:,.2f} in the first "
-            f"month, rents {assumptions.rents.words}, electricity "
+            f"month, rents {assumptions.rents.held(against.held_months).words}, electricity "
             f"{assumptions['electricity_change_per_year']:+.0%} a year{never}",
             source=f"against {rented}",
             is_estimate=True,

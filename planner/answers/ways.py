@@ -36,7 +36,7 @@ class Ways:
         """Return what a mix costs a month, its rent as the mean over the term. [USD/month]"""
         get = self.scenario.assumptions
         rent = mixed.best.rent_usd_per_month
-        over_term = get.rents.over_term(rent, get["term_years"])
+        over_term = get.rents.held(mixed.rental.held_months).over_term(rent, get["term_years"])
         return mixed.best.own_usd_per_month + (rent if over_term is None else over_term)
 
     @property

@@ -174,6 +174,11 @@ class Option:
         return self.tier in RESERVED_TIERS
 
     @property
+    def held_months(self) -> float:
+        """How long a rental's price is agreed for at a time; 0: it is that of the day. [months]"""
+        return self.basis.rate.held_months if isinstance(self.basis, RentBasis) else 0.0
+
+    @property
     def compared_with(self) -> "Option | None":
         """The rental that a purchase is compared with; None: there is none, so nothing says when it pays."""
         return self.basis.against if isinstance(self.basis, BuyBasis) else None

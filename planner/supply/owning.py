@@ -267,6 +267,7 @@ def monthly_costs(cost: OwnCost, rental: Option | None, assumptions: Assumptions
         rent_change_per_year=assumptions["rent_change_per_year"],
         rent_shock_fraction=assumptions["rent_shock_fraction"],
         rent_shock_months=assumptions["rent_shock_months"],
+        rent_held_months=rental.held_months,
         electricity_change_per_year=assumptions["electricity_change_per_year"],
     )
 

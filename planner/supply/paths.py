@@ -1,7 +1,7 @@
 """How prices may move: flat, by so much a year, or a shock within some months and a change after it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -25,6 +25,11 @@ class Moves:
     change_per_year: float = 0.0  # once a shock is over [fraction/year]
     shock_fraction: float = 0.0  # reached after shock_months, by equal factors [fraction]
     shock_months: float = 1.0  # [months]
+    held_months: float = 0.0  # a price agreed for a term keeps so long, then is that of the day; 0: it moves
+
+    def held(self, months: float) -> "Moves":
+        """Return the same path for a price that is agreed for terms of so many months."""
+        return replace(self, held_months=months)
 
     @property
     def is_flat(self) -> bool:
@@ -35,9 +40,10 @@ class Moves:
     def words(self) -> str:
         """The path in words, with its figures."""
         after = f"{self.change_per_year:+.0%} a year" if self.change_per_year else "flat"
+        held = f", agreed for {self.held_months:g} months at a time" if self.held_months else ""
         if not self.shock_fraction:
-            return after
-        return f"{self.shock_fraction:+.0%} within {self.shock_months:g} months, then {after}"
+            return f"{after}{held}"
+        return f"{self.shock_fraction:+.0%} within {self.shock_months:g} months, then {after}{held}"
 
     def factors(self, months: Months) -> Months:
         """
@@ -49,6 +55,8 @@ class Moves:
         Source:
             docs/methodology.md, "Price paths".
         """
+        if self.held_months:
+            months = np.floor(months / self.held_months) * self.held_months
         rising = np.minimum(months, self.shock_months) / self.shock_months
         falling = np.maximum(months - self.shock_months, 0.0) / 12.0 if self.shock_fraction else months / 12.0
         factors: Months = np.exp(
@@ -70,11 +78,13 @@ class Moves:
             self.change_per_year,
             shock_fraction=self.shock_fraction,
             shock_months=self.shock_months,
+            held_months=self.held_months,
         )
 
     def over_term(self, usd_per_month: float, term_years: float) -> float | None:
         """Return what a month costs on average over a term; None where every month costs the same."""
-        return None if self.is_flat else mean_usd_per_month(usd_per_month, term_years, self)
+        is_agreed = self.held_months >= term_years * 12.0
+        return None if self.is_flat or is_agreed else mean_usd_per_month(usd_per_month, term_years, self)
 
 
 def term_months(term_years: float) -> Months:
@@ -103,6 +113,7 @@ def cumulative_usd(
     *,
     shock_fraction: float = 0.0,
     shock_months: float = 1.0,
+    held_months: float = 0.0,
 ) -> Months:
     """
     Money paid after each of these months, at a price that moves month by month.
@@ -113,6 +124,7 @@ def cumulative_usd(
         change_per_year: Of the price, once a shock is over. [fraction/year]
         shock_fraction: By how much it rises first. [fraction]
         shock_months: Within which it does. [months]
+        held_months: For which it is agreed at a time; 0: it moves every month. [months]
 
     Returns:
         Sums, shape (n,). [USD]
@@ -121,15 +133,18 @@ def cumulative_usd(
         docs/methodology.md, "Price paths".
     """
     whole = np.floor(months)
-    if shock_fraction != 0.0:
+    if shock_fraction != 0.0 or held_months:
         moves = Moves(
-            change_per_year=change_per_year, shock_fraction=shock_fraction, shock_months=shock_months
+            change_per_year=change_per_year,
+            shock_fraction=shock_fraction,
+            shock_months=shock_months,
+            held_months=held_months,
         )
         prices = usd_per_month * moves.factors(np.arange(float(np.max(whole, initial=0.0)) + 1.0))
         before = np.concatenate(([0.0], np.cumsum(prices)))
         index = whole.astype(int)
-        shocked: Months = before[index] + (months - whole) * prices[index]
-        return shocked
+        stepped: Months = before[index] + (months - whole) * prices[index]
+        return stepped
     growth = math.log1p(change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
     if math.expm1(growth) == 0.0:
         flat: Months = usd_per_month * months

@@ -56,6 +56,7 @@ def rent_option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptio
     """Return the row of one rented machine."""
     replicas, lost = point.replicas, assumptions["spot_lost_work_fraction"]
     rent = rent_of(rate, steps_of(point, scenario), scenario, lost)
+    rents = assumptions.rents.held(rate.held_months)
     weights_gb = point.sizing.memory.weights_bytes / GB
     storage = weights_gb * assumptions["storage_usd_per_gb_month"] * replicas
     egress = point.tokens_per_month * BYTES_PER_TOKEN / GB * assumptions["egress_usd_per_gb"]
@@ -79,7 +80,7 @@ def rent_option(scenario: Scenario, rate: Rate, point: OperatingPoint, assumptio
         usd_per_hour=rate.usd_per_hour_text,
         usd_per_gpu_hour=per_gpu_text(rate.usd_per_hour_text, rate.gpu_count),
         usd_per_month=month,
-        usd_per_month_over_term=assumptions.rents.over_term(month, assumptions["term_years"]),
+        usd_per_month_over_term=rents.over_term(month, assumptions["term_years"]),
         token_prices=token_prices(
             month / point.tokens_per_month * TOKENS_PER_PRICE,
             aggregate_tokens_per_s=point.speed.aggregate_tokens_per_s,

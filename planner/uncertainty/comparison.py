@@ -12,7 +12,7 @@ from planner.scenario import Scenario
 from planner.supply.operate import Demand
 from planner.supply.options import Option
 from planner.uncertainty.drawn_owning import Owning, as_draws, is_single, needed_copies
-from planner.uncertainty.drawn_prices import Price, ShockedPrice, mean_rent_factor
+from planner.uncertainty.drawn_prices import Price, PriceByMonth, mean_rent_factor
 from planner.uncertainty.drawn_renting import rent_at_hours, rent_at_speed
 from planner.uncertainty.uncertain import HOURS, OWN_SPEED, RENT_SPEED, Draws, is_same_machine
 
@@ -106,15 +106,17 @@ class Comparison:
         crossed: Draws = first + before / (before - gaps[first, rows])
         return crossed
 
-    def _rent_price(self, usd: Draws, change: Draws) -> "Price | ShockedPrice":
+    def _rent_price(self, usd: Draws, change: Draws) -> "Price | PriceByMonth":
         """Return how the rents of all draws move."""
-        if self._shock[0] == 0.0:
+        held_months = self._rental.held_months
+        if self._shock[0] == 0.0 and not held_months:
             return Price(usd, change, self._compounds)
-        return ShockedPrice(usd, change, self._compounds, self._shock)
+        return PriceByMonth(usd, change, self._compounds, self._shock, held_months)
 
     def _rented(self, usd: Draws, change: Draws, months: Draws) -> Draws:
         """Return the rent of so many months. [USD]"""
-        return usd * mean_rent_factor(change, months, self._assumptions) * months
+        factor = mean_rent_factor(change, months, self._assumptions, self._rental.held_months)
+        return usd * factor * months
 
     def _needed_copies(self, speed: Draws | None) -> Draws | None:
         """Return how many of one host's machine would be needed; None where it is none, or no question."""

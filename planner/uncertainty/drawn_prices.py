@@ -36,22 +36,28 @@ class Price:
         return paid
 
 
-class ShockedPrice:
+class PriceByMonth:
     """
-    The same after a shock: within some months it rises to its height, and the change begins there.
+    The same after a shock, or agreed for a term.
 
-    What the change draws is the same as without a shock; only the first months are known.
+    Within the months of a shock it rises to its height, and the change begins there; what the change draws is
+    the same as without one. A price that is agreed for a term keeps so long, then it is that of the month.
     """
 
-    def __init__(self, usd: Draws, change: Draws, compounds: bool, shock: tuple[float, float]) -> None:
+    def __init__(
+        self, usd: Draws, change: Draws, compounds: bool, shock: tuple[float, float], held_months: float
+    ) -> None:
         self._usd, self._change = usd, change
         self._stays = np.zeros(usd.shape, dtype=bool) if compounds else change > 0.0
         self._height, self._months = shock
+        self._held_months = held_months
 
     def month(self, month: float, rows: NDArray[np.intp] | slice = slice(None)) -> Draws:
         """Return what is paid in one month, the first being 0. [USD]"""
+        if self._held_months:
+            month = month // self._held_months * self._held_months
         rise = math.exp(math.log1p(self._height) * min(month, self._months) / self._months)
-        years = max(month - self._months, 0.0) / 12.0
+        years = max(month - (self._months if self._height else 0.0), 0.0) / 12.0
         change = self._change[rows]
         moved = np.exp(np.log1p(change) * np.where(self._stays[rows], min(years, 1.0), years))
         paid: Draws = self._usd[rows] * rise * moved
@@ -75,16 +81,20 @@ class ShockedPrice:
         return paid
 
 
-def mean_rent_factor(change: Draws, months: Draws, assumptions: Assumptions) -> Draws:
+def mean_rent_factor(
+    change: Draws, months: Draws, assumptions: Assumptions, held_months: float = 0.0
+) -> Draws:
     """
     Return the mean rent of these months over that of the first one.
 
-    A fall goes on year after year; a rise, seen once, lasts a year and stays, unless it was set.
+    A fall goes on year after year; a rise, seen once, lasts a year and stays, unless it was set. One that is
+    agreed for so many months at a time moves only between them.
     """
     compounds = assumptions.is_set("rent_change_per_year")
     shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
-    if shock[0] != 0.0:
-        return ShockedPrice(np.ones_like(change), change, compounds, shock).over(months) / months
+    if shock[0] != 0.0 or held_months:
+        price = PriceByMonth(np.ones_like(change), change, compounds, shock, held_months)
+        return price.over(months) / months
     falling = growth_sum(change, months)
     if compounds:
         return falling / months

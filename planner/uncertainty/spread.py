@@ -133,15 +133,23 @@ class _Shared:
         self._random, self._drawn = np.random.default_rng(seed), dict[str, Draws]()
         self._demand = Demand.of(scenario)
         self._months = 12.0 * self._assumed(TERM)
-        self._rent = mean_rent_factor(self._assumed(RENT_CHANGE), self._months, assumptions)
+        self._rent_change = self._assumed(RENT_CHANGE)
+        self._rents: dict[float, Draws] = {}  # mean over first month, by the months for which it is agreed
         self._api = mean_price_factor(self._assumed(API_CHANGE), self._months)
 
     def cost(self, option: Option) -> Draws:
         """Return what an option costs a month over the term, shape (draws,). [USD/month]"""
         month = option.usd_per_month or 0.0
         if option.kind is Kind.RENT:
-            return self._rent * self._rented(option)
+            return self._rent(option.held_months) * self._rented(option)
         return month * self._api if option.kind is Kind.API else self._owned(option)
+
+    def _rent(self, held_months: float) -> Draws:
+        """Return the mean rent over the term, over that of the first month."""
+        if held_months not in self._rents:
+            factor = mean_rent_factor(self._rent_change, self._months, self._assumptions, held_months)
+            self._rents[held_months] = factor
+        return self._rents[held_months]
 
     def _owned(self, option: Option) -> Draws:
         inputs = uncertain_of_purchase(option, self._scenario, self._assumptions)

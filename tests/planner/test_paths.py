@@ -11,6 +11,7 @@ from planner.answers.paying import saved_usd
 from planner.assumptions import Assumptions, Origin, Owner
 from planner.breakeven import MonthlyCosts, break_even_months_moving, net_present_value_usd
 from planner.compare import Plan
+from planner.rates import Tier
 from planner.supply.options import BuyBasis, Kind, Option
 from planner.supply.owning import monthly_costs
 from planner.supply.paths import Moves, RentPath, cumulative_usd, mean_usd_per_month
@@ -204,3 +205,49 @@ def test_explained_answers_name_the_path_the_utilisation_and_the_value_today() -
     assert found.rental is not None
     rented = {each.name for each in found.explain(found.options.index(found.rental) + 1).figures}
     assert "a month on average over the term" in rented
+
+
+@pytest.mark.parametrize(
+    ("tier", "days", "usd"),
+    [
+        (Tier.ON_DEMAND, None, 3204.61),
+        (Tier.RESERVED_1Y, None, 3542.40),
+        (Tier.RESERVED_1Y, 365, 3542.40),
+        (Tier.RESERVED_3Y, None, 4214.40),
+        (Tier.RESERVED_OTHER, 30, 3204.61),
+        (Tier.RESERVED_OTHER, 1460, None),  # agreed for the whole term: it does not move
+    ],
+)
+def test_a_reserved_price_keeps_for_its_term_and_then_is_that_of_the_day(
+    tier: Tier, days: int | None, usd: float | None
+) -> None:
+    """Where rents fall by a fifth a year: paid over four years for 100 USD in the first month."""
+    offer = rate(tier=tier, commitment_days=days)
+    falling = ["term_years=4", "rent_change_per_year=-0.2"]
+    found = plan_of([offer], **B200, rent_path="decline", set=falling)
+    rental = next(each for each in found.options if each.kind is Kind.RENT)
+    assert rental.usd_per_month is not None
+    expected = None if usd is None else pytest.approx(usd / 4800.0 * rental.usd_per_month, rel=1e-4)
+    assert rental.usd_per_month_over_term == expected
+    cash = found.cash_flow().rent_usd
+    assert cash is not None
+    assert sum(cash) / 48 == pytest.approx(rental.usd_per_month_compared)
+    if tier is Tier.RESERVED_1Y:
+        assert cash[12] == pytest.approx(cash[1])
+        assert cash[13] == pytest.approx(0.8 * cash[12])
+
+
+def test_draws_hold_a_reserved_price_as_the_plan_does() -> None:
+    settings = ["rent_change_per_year=-0.3", "term_years=3"]
+    found = plan_of([rate(usd_per_hour="19.00", tier=Tier.RESERVED_1Y)], **B200, set=settings)
+    own, _ = buying(found)
+    assert own.compared_with is not None
+    compared = Comparison(own, own.compared_with, found.scenario, found.assumptions)
+    outcome = compared.outcome({}, 1)
+    (result,) = (each for each in found.rent_paths() if each.is_in_use)
+    assert result.rent_usd_per_month == pytest.approx(own.compared_with.usd_per_month_compared)
+    assert outcome.saving[0] == pytest.approx(result.saving_usd_per_month)
+    assert result.break_even_months is not None
+    assert compared.break_even_months(outcome)[0] == pytest.approx(result.break_even_months)
+    (rented,) = (each for each in found.spread(draws=20).options if each.option.kind is Kind.RENT)
+    assert rented.usd_per_month == pytest.approx([result.rent_usd_per_month] * 3)
