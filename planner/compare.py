@@ -4,7 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.answers.cashflow import CashFlow, cash_flow
-from planner.answers.choice import best_machine, cheapest_api, cheapest_purchase, cheapest_rental, passed_over
+from planner.answers.choice import (
+    best_machine,
+    cheapest_api,
+    cheapest_rental,
+    chosen_purchase,
+    chosen_rental,
+    passed_over,
+)
 from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.answers.explain import Explanation, explain
 from planner.answers.growing import Growing, growing, growing_texts
@@ -114,16 +121,12 @@ class Plan:
     @property
     def rental(self) -> Option | None:
         """The cheapest rental that a service can rest on."""
-        return cheapest_rental(self.options, self.scenario) or cheapest_rental(
-            self.options, self.scenario, may_be_slow=True
-        )
+        return chosen_rental(self.options, self.scenario)
 
     @property
     def purchase(self) -> Option | None:
         """The cheapest machine to buy, or owned already."""
-        return cheapest_purchase(self.options, self.scenario) or cheapest_purchase(
-            self.options, self.scenario, may_be_slow=True
-        )
+        return chosen_purchase(self.options, self.scenario)
 
     @property
     def api(self) -> Option | None:
@@ -293,12 +296,7 @@ def plan(
         proof=tuple(proof(found, excluded)),
         options=options,
         excluded=excluded,
-        recommended=recommend_from(
-            fleet,
-            terms,
-            to_recommend,
-            cheapest_rental(rentals, scenario) or cheapest_rental(rentals, scenario, may_be_slow=True),
-        ),
+        recommended=recommend_from(fleet, terms, to_recommend),
         mixed=mixed,
         growth=grown,
         notes=(

@@ -105,6 +105,18 @@ def cheapest_purchase(
     return min(recent or usable, key=lambda option: option.rank_key, default=None)
 
 
+def chosen_rental(options: Sequence[Option], scenario: Scenario) -> Option | None:
+    """Return the cheapest rental that a service can rest on; one too slow to talk to where no other is."""
+    fast = cheapest_rental(options, scenario)
+    return fast or cheapest_rental(options, scenario, may_be_slow=True)
+
+
+def chosen_purchase(options: Sequence[Option], scenario: Scenario) -> Option | None:
+    """Return the cheapest machine to buy, or owned already; one too slow to talk to where no other is."""
+    fast = cheapest_purchase(options, scenario)
+    return fast or cheapest_purchase(options, scenario, may_be_slow=True)
+
+
 def counted_purchases(
     purchases: Iterable[Option], known: Sequence[Option], scenario: Scenario
 ) -> list[Option]:

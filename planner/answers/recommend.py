@@ -11,7 +11,7 @@ from planner.scenario import Scenario
 from planner.serving.speeds import Speed
 from planner.sizing import Sizing, size_machines
 from planner.supply.operate import Fleet, MachineKey, Refused
-from planner.supply.options import Kind, Option
+from planner.supply.options import Kind
 from planner.supply.owning import Terms, buy_option
 from planner.supply.shop import Candidate, Housing, is_recent_price, machine_keys, machine_price, read_shop
 from planner.workload import Machine, Workload
@@ -122,17 +122,14 @@ def recommend(
     )
 
 
-def recommend_from(
-    fleet: Fleet, terms: Terms, candidates: Sequence[Candidate], rental: Option | None
-) -> Recommended:
+def recommend_from(fleet: Fleet, terms: Terms, candidates: Sequence[Candidate]) -> Recommended:
     """
     Return the same as a plan runs and prices them: within its limits, at its batch, with all that is paid.
 
     Args:
         fleet: How one machine of each kind is run.
-        terms: What purchases share.
+        terms: What purchases share, the rental that the plan chose among it.
         candidates: Of `candidates_to_buy`.
-        rental: That the plan chose.
     """
     free = _without_price(terms.assumptions.overrides)
     priced = replace(terms, assumptions=replace(terms.assumptions, overrides=free))
@@ -147,7 +144,7 @@ def recommend_from(
             usd, source = option.purchase_usd, option.purchase_source
         return _choice(candidate, count, point.speed, usd, source)
 
-    scenario = terms.scenario
+    scenario, rental = terms.scenario, terms.rental or terms.slow_rental
     cloud = None
     if rental is not None and rental.kind is Kind.RENT and rental.gpu and rental.gpu_count:
         cloud = Choice(

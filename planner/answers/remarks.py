@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from planner.answers.choice import cheapest_purchase, cheapest_rental, passed_over
+from planner.answers.choice import chosen_purchase, chosen_rental, passed_over
 from planner.answers.money import Money
 from planner.answers.unused import unused_settings
 from planner.answers.words import price_date_text, tokens_text
@@ -36,8 +36,7 @@ def remarks(
     measurement: Measurement | None,
 ) -> list[str]:
     """Return the remarks in order of weight."""
-    rental = cheapest_rental(options, scenario) or cheapest_rental(options, scenario, may_be_slow=True)
-    purchase = cheapest_purchase(options, scenario) or cheapest_purchase(options, scenario, may_be_slow=True)
+    rental, purchase = chosen_rental(options, scenario), chosen_purchase(options, scenario)
     return [
         *scenario.warnings,
         *_use(scenario, options),
