@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.results import Result, all_results
-from planner.measurements.corrections import DECODE, PROMPT, case_of_result, likeness
+from planner.measurements.corrections import DECODE, PROMPT, case_of_result, likeness, speed_residuals
 from planner.measurements.memory_replay import memory_checks
 from planner.measurements.replay import METRICS, Trials, predictions
 from planner.measurements.training_replay import training_checks
@@ -35,7 +35,6 @@ from tools.calibrate import (
     own_groups,
     priors,
     quantity_rows,
-    speed_residuals,
 )
 from tools.peer_table import CACHES, Own, peer_table
 

@@ -23,7 +23,7 @@ from scipy.optimize import least_squares
 
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.results import all_results
-from planner.measurements.corrections import DECODE, LEVELS, PROMPT, REPEATED, TIMES, case_of_result
+from planner.measurements.corrections import DECODE, LEVELS, PROMPT, REPEATED, case_of_result, speed_residuals
 from planner.measurements.replay import METRICS, Trials, predictions, trials
 from planner.serving.bounds import is_impossible
 from planner.serving.constants import constants
@@ -253,13 +253,6 @@ def range_ends(these: Trials, predicted: Values, quantity: str) -> tuple[float, 
     off = (np.log(these.measured / predicted) / widening)[which]
     low, high = np.quantile(off, [(1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0])
     return float(np.exp(min(low, -0.02))), float(np.exp(max(high, 0.02)))
-
-
-def speed_residuals(these: Trials, predicted: Values) -> Values:
-    """Return ln(measured speed / estimated speed) of each row."""
-    off = np.log(these.measured / predicted)
-    is_time = np.isin(these.metric, [METRICS.index(metric) for metric in TIMES])
-    return np.where(is_time, -off, off)
 
 
 def own_groups(these: Trials, metric: str) -> Mapping[tuple[str, str, str], list[int]]:

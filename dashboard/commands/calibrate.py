@@ -134,7 +134,8 @@ def _shown(
 
 
 def _rows(results: "Sequence[Result]") -> list[dict[str, Any]]:
-    from planner.measurements.corrections import QUANTITY, TIMES, residuals_of
+    from planner.measurements.corrections import QUANTITY, residuals_of
+    from planner.measurements.replay import TIMES
 
     rows = []
     for result in results:

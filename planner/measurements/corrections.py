@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from planner.catalogue import read_text
 from planner.catalogues.models import Model, all_models
 from planner.catalogues.results import Result
-from planner.measurements.replay import predictions, trials
+from planner.measurements.replay import Trials, predictions, trials
 from planner.serving.shape import Shape, shape_of
 from planner.workload import Engine
 
@@ -38,7 +38,6 @@ MOST_OFF = 5.0
 # Quantities that a correction is learned from, by the metric of a result.
 DECODE, PROMPT = "decode", "prompt"
 QUANTITY = {"decode_tps": DECODE, "tpot_ms": DECODE, "prefill_tps": PROMPT, "ttft_ms": PROMPT}
-TIMES = ("tpot_ms", "ttft_ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +144,14 @@ def residuals_of(results: Sequence[Result]) -> list[float]:
         return []
     these = trials(results, Engine(results[0].engine))
     with np.errstate(invalid="ignore"):  # NaN of devices whose rates are not known
-        off = np.log(these.measured / predictions(these))
-    return [
-        float(-one if result.metric in TIMES else one) for one, result in zip(off, these.results, strict=True)
-    ]
+        off: list[float] = speed_residuals(these, predictions(these)).tolist()
+    return off
+
+
+def speed_residuals(these: Trials, predicted: Column) -> Column:
+    """Return ln(measured speed / estimated speed) of each measurement."""
+    off = np.log(these.measured / predicted)
+    return np.where(these.is_time, -off, off)
 
 
 def corrections(own: tuple[Result, ...], cases: Sequence[Case]) -> list[Correction | None]:

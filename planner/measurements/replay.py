@@ -48,6 +48,8 @@ METRICS = (
     "ttft_ms",
     "tpot_ms",
 )
+# Those of them that are times: the longer, the slower.
+TIMES = ("tpot_ms", "ttft_ms")
 # Sequences that an engine takes up at most where all requests are queued at once: max_batch_size of
 # TensorRT-LLM.
 MOST_SEQUENCES = 2048
@@ -74,6 +76,11 @@ class Trials:
     asking: Column  # requests in flight and those that memory does not hold
     chunk_tokens: Column  # NaN: the engine's own
     tail: Column  # batches over requests, of runs with random lengths
+
+    @property
+    def is_time(self) -> NDArray[np.bool_]:
+        """Which of them are times; the others are speeds."""
+        return np.isin(self.metric, [METRICS.index(name) for name in TIMES])
 
     def chosen(self, which: NDArray[np.bool_]) -> "Trials":
         """Return some of them."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.measurements.replay import METRICS, Trials
+from planner.measurements.replay import Trials
 from planner.serving.devices import Column
 from planner.serving.work import experts_read_share
 
@@ -51,8 +51,7 @@ def best_possible(these: Trials) -> Column:
 def is_impossible(these: Trials) -> NDArray[np.bool_]:
     """Return which measurements are beyond what their hardware allows."""
     bound = best_possible(these)
-    is_time = np.isin(these.metric, [METRICS.index(name) for name in ("ttft_ms", "tpot_ms")])
-    return np.where(is_time, these.measured < bound, these.measured > bound)
+    return np.where(these.is_time, these.measured < bound, these.measured > bound)
 
 
 def _cache_bytes(these: Trials) -> Column:
