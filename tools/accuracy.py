@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.results import Result, all_results
 from planner.measurements.corrections import DECODE, PROMPT, case_of_result, likeness, speed_residuals
-from planner.measurements.memory_replay import memory_checks
+from planner.measurements.memory_replay import CACHES, memory_checks
 from planner.measurements.replay import METRICS, Trials, predictions
 from planner.measurements.training_replay import training_checks
 from planner.serving.bounds import best_possible, is_impossible
@@ -36,7 +36,7 @@ from tools.calibrate import (
     priors,
     quantity_rows,
 )
-from tools.peer_table import CACHES, Own, peer_table
+from tools.peer_table import Own, peer_table
 
 OUT = ROOT / "docs" / "accuracy.md"
 TEXT = ROOT / "tools" / "accuracy.md.in"
@@ -58,7 +58,7 @@ MEMORY_TARGETS = {
     "GGUF files, near formats": 0.05,
     "weights in vLLM": 0.05,
     "cache pool of vLLM": 0.005,
-    "cache in llama.cpp": None,
+    CACHES: None,
     "compute buffer of llama.cpp, plain attention": 0.05,
     "compute buffer of llama.cpp, latent attention, fork": 0.05,
     "whole run of transformers": None,

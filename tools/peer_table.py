@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 FOLDER = Path(__file__).resolve().parent
 ESTIMATES = FOLDER / "peers.csv"
 FACTS = FOLDER / "peers.json"
-CACHES = "cache in llama.cpp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,19 +24,17 @@ from typing import Any
 
 from planner.catalogues.gpus import Gpu, all_gpus
 from planner.catalogues.models import AttentionKind, Model, all_models
-from planner.catalogues.quants import QuantFormat, find_quant
+from planner.catalogues.quants import QuantFormat
 from planner.catalogues.results import Result, all_results
-from planner.measurements.memory_replay import memory_checks
-from planner.measurements.replay import Trials, predictions, trials
+from planner.measurements.memory_replay import CACHES, memory_checks
+from planner.measurements.replay import Trials, format_of, predictions, trials
 from planner.workload import Engine
+from tools.peer_table import ESTIMATES, FACTS
 
 ROOT = Path(__file__).resolve().parent.parent
 ADAPTERS = ROOT / "tools" / "peer_adapters"
 ENVIRONMENT = ROOT / "build" / "peers"
-ESTIMATES = ROOT / "tools" / "peers.csv"
-FACTS = ROOT / "tools" / "peers.json"
-CACHES = {"f16": "F16", "q8_0": "F8_E4M3"}
-CACHE_QUANTITY = "cache in llama.cpp"
+CACHE_TYPES = {"f16": "F16", "q8_0": "F8_E4M3"}
 # Reasons of a peer that are kept, the most frequent first.
 REASONS = 4
 
@@ -48,7 +46,6 @@ class Peer:
     package: str
     version: str
     adapter: str
-    arguments: tuple[str, ...] = ()
     asks_memory: bool = False
     asks_llama_cpp: bool = True  # other tools than servers
     queued_every: int = 1  # of the configurations whose requests are all queued, which it searches for long
@@ -113,12 +110,12 @@ def _about_memory() -> Asked:
     """Return the caches that llama.cpp's logs state."""
     asked: Asked = {}
     for check in memory_checks():
-        if check.quantity == CACHE_QUANTITY:
+        if check.quantity == CACHES:
             result = check.result
             question = {
                 "model": _model(all_models()[result.model]),
                 "context_tokens": result.context_tokens,
-                "cache_dtype": CACHES[result.kv_dtype],
+                "cache_dtype": CACHE_TYPES[result.kv_dtype],
             }
             _add(asked, question, result)
     return asked
@@ -139,7 +136,7 @@ def _speed_question(these: Trials, place: int) -> dict[str, Any]:
     given, written, held = (
         value or 0.0 for value in (result.input_tokens, result.output_tokens, result.context_tokens)
     )
-    gpu, quant, hardware = all_gpus()[result.gpu], _quant(result), these.hardware
+    gpu, quant, hardware = all_gpus()[result.gpu], format_of(result), these.hardware
     is_layer_split = these.engine is Engine.LLAMA_CPP
     count = result.gpu_count or 1
     return {
@@ -163,14 +160,6 @@ def _speed_question(these: Trials, place: int) -> dict[str, Any]:
         "is_queued": result.kind == "offline_max",
         "starts_together": result.kind == "single_stream" or result.metric == "agg_total_tps",
     }
-
-
-def _quant(result: Result) -> QuantFormat:
-    """Return the format; where a source does not state it, that of the publisher."""
-    if result.quant:
-        return find_quant(result.quant)
-    native = all_models()[result.model].native_dtype or "bf16"
-    return find_quant({"fp16": "FP16", "fp8": "FP8"}.get(native, "BF16"))
 
 
 def _bits(quant: QuantFormat) -> int:
@@ -233,7 +222,7 @@ def _answers(
     texts = {question["id"]: _text(question) for question in questions}
     if asks:
         missing = [question for question in questions if texts[question["id"]] not in known]
-        command = [str(python), str(ADAPTERS / peer.adapter), *peer.arguments]
+        command = [str(python), str(ADAPTERS / peer.adapter)]
         with kept.open("a", encoding="utf-8") as file:
             for answer in _asked(command, missing):
                 text = texts[answer.pop("id")]

@@ -26,7 +26,9 @@ Run: TypeAlias = dict[str, Result]
 # 16-bit copies of one layer at work that transformers keeps for each token of a prompt: three of its hidden
 # width and three of its inner one.
 TRANSFORMERS_COPIES_BYTES = 6.0
-_CACHES = {"f16": KvDtype.FP16, "q8_0": KvDtype.Q8_0}
+# The check of the caches that llama.cpp's logs state, which other calculators are asked about too.
+CACHES = "cache in llama.cpp"
+_CACHE_TYPES = {"f16": KvDtype.FP16, "q8_0": KvDtype.Q8_0}
 # Formats of the runs of vLLM as their logs call them: the checkpoint, not the compute type.
 _LOGGED_FORMATS = {
     "fp8-dynamic": "FP8",
@@ -130,7 +132,7 @@ def _cache_checks(rows: list[Result]) -> Iterator[Check]:
     """Caches that llama.cpp and its fork allocate; other layouts of the fork are left out."""
     layout = cache_layout(Engine.LLAMA_CPP, Method.CALIBRATED)
     for result in rows:
-        if result.metric != "kv_cache_alloc" or result.kv_dtype not in _CACHES:
+        if result.metric != "kv_cache_alloc" or result.kv_dtype not in _CACHE_TYPES:
             continue
         shape = shape_of(all_models()[result.model])
         has_windows = any(isfinite(term.window_tokens) for term in shape.cache_terms)
@@ -139,9 +141,9 @@ def _cache_checks(rows: list[Result]) -> Iterator[Check]:
             shape.is_latent and not any(f"mla mode {mode}" in result.notes for mode in (2, 3))
         ):
             continue
-        bits = _CACHES[result.kv_dtype].bytes_per_element
+        bits = _CACHE_TYPES[result.kv_dtype].bytes_per_element
         held = kv_cache_bytes(shape, result.context_tokens or 0.0, 1.0, bits, 1.0, layout)
-        yield Check(quantity="cache in llama.cpp", result=result, estimate=float(held) / GIB)
+        yield Check(quantity=CACHES, result=result, estimate=float(held) / GIB)
 
 
 def _buffer_checks(rows: list[Result]) -> Iterator[Check]:

@@ -174,7 +174,7 @@ def _tail(result: Result) -> float:
 
 def _question(result: Result) -> Question:
     """Return one measurement as a question, its batch no larger than memory allows."""
-    model, quant = all_models()[result.model], _format(result)
+    model, quant = all_models()[result.model], format_of(result)
     given, written, held = (
         value or 0.0 for value in (result.input_tokens, result.output_tokens, result.context_tokens)
     )
@@ -203,7 +203,8 @@ def _question(result: Result) -> Question:
     return replace(ask, batch=np.array([min(wanted, most)]))
 
 
-def _format(result: Result) -> QuantFormat:
+def format_of(result: Result) -> QuantFormat:
+    """Return the format; where a source does not state it, that in which the model is published."""
     if result.quant:
         return find_quant(result.quant)
     native = all_models()[result.model].native_dtype or "bf16"

@@ -72,7 +72,7 @@ def test_figures_of_a_batch_that_starts_together(asking):
 
 
 ADAPTER = """
-import json, sys
+import json, pathlib, sys
 for line in sys.stdin:
     question = json.loads(line)
     answer = {"id": question["id"], "seconds": 0.5}
@@ -81,7 +81,7 @@ for line in sys.stdin:
     else:
         answer["refused"] = "too large"
     print(json.dumps(answer))
-    open(sys.argv[1], "a").write("asked ")
+    pathlib.Path(__file__).with_name("log").open("a").write("asked ")
 """
 
 
@@ -90,7 +90,7 @@ def test_a_run_that_was_stopped_asks_only_what_is_missing(tmp_path, monkeypatch)
     log = tmp_path / "log"
     monkeypatch.setattr(peers, "ADAPTERS", tmp_path)
     monkeypatch.setattr(peers, "ENVIRONMENT", tmp_path)
-    monkeypatch.setattr(peers, "PEERS", {"one": peers.Peer("one", "1.0", "adapter.py", (str(log),))})
+    monkeypatch.setattr(peers, "PEERS", {"one": peers.Peer("one", "1.0", "adapter.py")})
     questions = [{"id": number, "size": number} for number in range(1, 4)]
     first = peers._answers(sys.executable, "one", questions[:2])
     assert [answer["estimates"]["tpot_ms"] for answer in first] == [10.0, 20.0]
