@@ -74,6 +74,12 @@ def price_row(offer: Offer, series_id: int, source_id: int, origin: Origin, run_
     }
 
 
+def update_prices(connection: Connection, ids: Sequence[int], values: Mapping[str, Any]) -> None:
+    """Set the same values in several prices."""
+    for chunk in chunks(ids):
+        connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
+
+
 def get_value(connection: Connection, name: str) -> str | None:
     """Return a named value about the database itself."""
     value: str | None = connection.execute(select(VALUE.c.value).where(VALUE.c.name == name)).scalar()

@@ -1,30 +1,27 @@
 """When a bundled price ends: once a run has verified the same offer, or has looked and not found it."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select
 
 from planner.rates import Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import is_same_place
 from pricing.registry import shows_asks
 from pricing.storage.memory import Origin
-from pricing.storage.rows import PRICE, SERIES, chunks
+from pricing.storage.rows import PRICE, SERIES, update_prices
+from pricing.verification.limits import WEEK_SPAN
+from pricing.verification.recall import ACCEPTED, is_leap
 
 # What is offered, the place and the name of the instance aside: collections may spell those otherwise.
 _THING = tuple(SERIES.c[name] for name in ("gpu", "gpu_count", "gpu_fraction", "tier", "gpu_only"))
 _WHERE = SERIES.c.instance_type, SERIES.c.region_key
 _WHEN = (PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at, PRICE.c.last_seen_at, PRICE.c.usd_per_hour)
-# A listed price so far from the bundled one takes its place once it has stood for so long, or a person
-# accepted it: no list moves so far, so either may be wrong, and both are shown. Source: docs/verification.md,
-# "leap".
-APART, STANDS_AFTER = Decimal("1.9"), timedelta(days=7)
-
 Thing = tuple[object, ...]
 
 
@@ -80,9 +77,7 @@ def supersede_snapshot(connection: Connection, provider: str, whole_at: datetime
         if end is not None:
             ends[end].append(row.id)
     for (closed_at, why), ids in ends.items():
-        for chunk in chunks(ids):
-            values = {"closed_at": closed_at, "closed_why": why}
-            connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
+        update_prices(connection, ids, {"closed_at": closed_at, "closed_why": why})
 
 
 def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, str] | None:
@@ -104,11 +99,21 @@ def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, 
 
 
 def _is_in_doubt(row: Any, bundled: Any) -> bool:
-    """Whether a listed price is too far from the bundled one to take its place yet."""
-    if row.tier == Tier.SPOT or shows_asks(row.provider) or "accepted by " in (row.reasons or ""):
+    """
+    Whether a listed price is too far from the bundled one to take its place yet.
+
+    No list moves so far: either may be wrong, and both are shown until the new one has stood for a week or a
+    person has accepted it.
+
+    Source:
+        docs/verification.md, "leap".
+    """
+    if row.tier == Tier.SPOT or shows_asks(row.provider):
         return False
-    ratio = row.usd_per_hour / bundled.usd_per_hour
-    return not 1 / APART < ratio < APART and row.last_seen_at - row.first_seen_at < STANDS_AFTER
+    if any(reason.startswith(ACCEPTED) for reason in json.loads(row.reasons or "[]")):
+        return False
+    is_new = row.last_seen_at - row.first_seen_at < WEEK_SPAN
+    return is_new and is_leap(float(row.usd_per_hour / bundled.usd_per_hour))
 
 
 def _open(connection: Connection, provider: str, origin: Origin) -> Sequence[Any]:
@@ -124,15 +129,13 @@ def _open(connection: Connection, provider: str, origin: Origin) -> Sequence[Any
 def providers_of(connection: Connection) -> Iterable[tuple[str, datetime]]:
     """Return the providers of which own runs hold a verified price, with when the newest was seen."""
     query = (
-        select(SERIES.c.provider, PRICE.c.last_seen_at)
+        select(SERIES.c.provider, func.max(PRICE.c.last_seen_at))
         .join(PRICE, PRICE.c.series_id == SERIES.c.id)
         .where(PRICE.c.origin == Origin.REFRESH, PRICE.c.verdict == Verdict.VERIFIED)
         .where(SERIES.c.witness.is_(None))
+        .group_by(SERIES.c.provider)
     )
-    newest: dict[str, datetime] = {}
-    for row in connection.execute(query):
-        newest[row.provider] = max(row.last_seen_at, newest.get(row.provider, row.last_seen_at))
-    return newest.items()
+    return [(provider, seen_at) for provider, seen_at in connection.execute(query)]
 
 
 def _thing(row: Any) -> Thing:

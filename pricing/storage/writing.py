@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -22,10 +21,10 @@ from pricing.storage.rows import (
     SERIES,
     SOURCE,
     bump_revision,
-    chunks,
     price_row,
     series_ids,
     source_ids,
+    update_prices,
 )
 from pricing.storage.superseding import providers_of, supersede_snapshot
 
@@ -159,20 +158,15 @@ def replace_history(connection: Connection, past: Sequence[tuple[Offer, Sequence
 def _write(connection: Connection, changes: Changes, run_id: int) -> None:
     for (seen_at, available), ids in changes.extended.items():
         values = {"last_seen_at": seen_at, "times_seen": PRICE.c.times_seen + 1, "run_id": run_id}
-        _update(connection, ids, values if available is None else values | {"available": available})
+        update_prices(connection, ids, values if available is None else values | {"available": available})
     for reasons, ids in changes.promoted.items():
-        _update(connection, ids, {"verdict": str(Verdict.VERIFIED), "reasons": reasons})
+        update_prices(connection, ids, {"verdict": str(Verdict.VERIFIED), "reasons": reasons})
     for reasons, ids in changes.reasons.items():
-        _update(connection, ids, {"reasons": reasons})
+        update_prices(connection, ids, {"reasons": reasons})
     for (closed_at, why), ids in changes.closed.items():
-        _update(connection, ids, {"closed_at": closed_at, "closed_why": why})
+        update_prices(connection, ids, {"closed_at": closed_at, "closed_why": why})
     if changes.opened:
         connection.execute(insert(PRICE), changes.opened)
-
-
-def _update(connection: Connection, ids: Sequence[int], values: Mapping[str, Any]) -> None:
-    for chunk in chunks(ids):
-        connection.execute(update(PRICE).where(PRICE.c.id.in_(chunk)).values(values))
 
 
 def _supersede(

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any
 
+import pytest
+
 from pricing.offer import Offer, Tier, decimal_text
 from pricing.storage.memory import Origin
 from pricing.store import Store
@@ -46,6 +48,21 @@ def test_a_listed_price_at_twice_the_bundled_one_hides_it_only_once_it_has_stood
         shown = [(usd, status) for usd, status, _ in h100(store, day)]
         both = [("3.99", "snapshot"), ("8.40", "verified")]
         assert shown == (both if day < 7 else both[1:]), day
+
+
+@pytest.mark.parametrize(
+    ("said", "stays"),
+    [
+        ("accepted by ada on 2026-11-30: see their page", False),
+        ("2.10 times its own last price: not yet accepted by anybody", True),
+    ],
+)
+def test_only_the_word_of_a_person_lets_it_hide_the_bundled_one_at_once(
+    store: Store, said: str, stays: bool
+) -> None:
+    far = "2.11 times its own last price (3.99 USD on 2026-08-01): no posted price ever moved so far"
+    store.record(run(secure("8.40", reasons=(far, said)), provider="runpod"))
+    assert [usd for usd, _, _ in h100(store)] == (["3.99"] if stays else []) + ["8.40"]
 
 
 def test_a_bundled_price_of_another_spelling_of_the_place_gives_way_too(store: Store) -> None:
