@@ -16,6 +16,9 @@ from pricing.offer import Problem, RawOffer
 
 # Large pages are walked through in such steps. Source: own choice.
 _PIECE_BYTES = 2**20
+# Marketplaces that post a list; the others show their hosts' asks. Source: docs/verification.md, "Lists and
+# asks".
+POSTED_LISTS = frozenset({"runpod", "cudo", "novita", "packet-ai", "salad", "gpuhub"})
 
 
 class ProviderClass(StrEnum):
@@ -25,6 +28,16 @@ class ProviderClass(StrEnum):
     NEOCLOUD = "neocloud"
     HYPERSCALER = "hyperscaler"
     WITNESS = "witness"  # a catalogue of others' prices: confirms, never overrules
+
+
+def shows_asks(kind: ProviderClass | None, provider: str) -> bool:
+    """
+    Return whether a provider shows what single hosts ask, each for a machine of its own, and no list.
+
+    Source:
+        docs/verification.md, "Lists and asks".
+    """
+    return kind is ProviderClass.MARKETPLACE and provider not in POSTED_LISTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from types import MappingProxyType, ModuleType
 from planner.catalogue import close_matches
 from pricing.errors import PricingError, UnknownProvider
 from pricing.provider import Provider, ProviderClass
-from pricing.verification.limits import POSTED_LISTS
 
 __all__ = [
     "ProviderInfo",
@@ -24,7 +23,6 @@ __all__ = [
     "provider_info",
     "provider_infos",
     "providers",
-    "shows_asks",
 ]
 
 _FOLDER = "pricing.providers"
@@ -138,16 +136,6 @@ def provider_infos() -> Mapping[str, ProviderInfo]:
         for name, provider in providers().items():
             found.setdefault(name, _info(provider))
     return MappingProxyType(found)
-
-
-def shows_asks(provider: str) -> bool:
-    """
-    Return whether a provider shows what single hosts ask, each for a machine of its own, and no list.
-
-    Source:
-        docs/verification.md, "Lists and asks".
-    """
-    return kinds().get(provider) is ProviderClass.MARKETPLACE and provider not in POSTED_LISTS
 
 
 @cache

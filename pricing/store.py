@@ -403,9 +403,10 @@ def _selection(
 
 def _describe(provider: str) -> rating.Described:
     """Return what a plan says of a provider; a name that nobody describes stands for itself."""
-    from pricing.registry import provider_infos, shows_asks
+    from pricing.provider import shows_asks
+    from pricing.registry import provider_infos
 
     info = provider_infos().get(provider)
     if info is None:
         return rating.Described(provider, None, False)
-    return rating.Described(info.title, info.home, shows_asks(provider))
+    return rating.Described(info.title, info.home, shows_asks(info.kind, provider))

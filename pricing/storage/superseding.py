@@ -12,7 +12,8 @@ from sqlalchemy import Connection, func, select
 from planner.rates import Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import is_same_place
-from pricing.registry import shows_asks
+from pricing.provider import shows_asks
+from pricing.registry import kinds
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, SERIES, update_prices
 from pricing.verification.limits import WEEK_SPAN
@@ -108,7 +109,7 @@ def _is_in_doubt(row: Any, bundled: Any) -> bool:
     Source:
         docs/verification.md, "leap".
     """
-    if row.tier == Tier.SPOT or shows_asks(row.provider):
+    if row.tier == Tier.SPOT or shows_asks(kinds().get(row.provider), row.provider):
         return False
     if any(reason.startswith(ACCEPTED) for reason in json.loads(row.reasons or "[]")):
         return False

@@ -10,15 +10,12 @@ from typing import NamedTuple
 from planner.rates import Tier
 from pricing.offer import Offer
 from pricing.parsing.regions import is_same_place, region_key
-from pricing.provider import ProviderClass
+from pricing.provider import ProviderClass, shows_asks
 from pricing.storage.memory import KnownPrice
 from pricing.verification.limits import (
-    JUMP_ASK,
-    JUMP_LIST,
     LATELY,
     LONG_RUNS,
     LONG_SPAN,
-    POSTED_LISTS,
     SEEN_SHARE_ASK,
     SIZES_SAME,
     WEEK_SPAN,
@@ -85,22 +82,14 @@ class Case:
         """Return the market level of the offer's GPU."""
         return None if offer.gpu is None else self.market.level(offer.gpu, offer.tier, self.kind)
 
-    def is_ask(self, offer: Offer) -> bool:
-        """Whether the price is one that hosts ask, not one of a posted list."""
-        return self.kind is ProviderClass.MARKETPLACE and offer.provider not in POSTED_LISTS
-
     @property
-    def posts_list(self) -> bool:
-        """Whether the provider's prices are those of a posted list."""
-        return self.kind is not ProviderClass.MARKETPLACE or self.memory.provider in POSTED_LISTS
+    def is_of_asks(self) -> bool:
+        """Whether the prices are what hosts ask, and not those of a posted list."""
+        return shows_asks(self.kind, self.memory.provider)
 
     def is_restless(self, offer: Offer) -> bool:
         """Whether the price is one that moves from day to day: an ask, or on the spot market."""
-        return self.is_ask(offer) or offer.tier is Tier.SPOT
-
-    def jump_limit(self, offer: Offer) -> float:
-        """Return the largest factor by which a price of this kind moves unnoticed."""
-        return JUMP_ASK if self.is_ask(offer) else JUMP_LIST
+        return self.is_of_asks or offer.tier is Tier.SPOT
 
     def is_remembered(self, offer: Offer, limit: float) -> bool:
         """Whether the provider's own earlier price of these GPUs is within a factor."""
@@ -139,7 +128,7 @@ class Case:
             return Confirmation.WITNESS
         if self.is_doubted(offer):
             return None
-        seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_ask(offer) else SAME_SHARE)
+        seen = self.memory.sightings(offer, SEEN_SHARE_ASK if self.is_of_asks else SAME_SHARE)
         if seen.runs >= LONG_RUNS and seen.span >= LONG_SPAN:
             return Confirmation.WEEK if seen.span >= WEEK_SPAN else Confirmation.LONG
         return Confirmation.ONCE if seen.runs else None

@@ -39,7 +39,7 @@ def find_doubt(judged: Sequence[tuple[Offer, Sequence[Rule]]], case: Case) -> Do
         case: What is known.
     """
     found = _counted(judged, case)
-    if found is not None or not case.posts_list:
+    if found is not None or case.is_of_asks:
         return found
     found = _counted([one for one in judged if one[0].tier is not Tier.SPOT], case)
     return found if found is not None and found.is_of_all else None

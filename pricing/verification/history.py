@@ -7,6 +7,7 @@ from pricing.verification.case import Case, name_key
 from pricing.verification.limits import (
     COLLECTED_SHARE_ASK,
     FX_SHARE,
+    JUMP_ASK,
     JUMP_LIST,
     LEAP,
     OUTDATED_AFTER,
@@ -35,7 +36,7 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
     known = case.memory.nearest(offer) or case.memory.waited(offer)
     if known is None or known.level not in {1, 3}:  # other regions and sizes differ by such factors anyway
         return None
-    if case.is_ask(offer) and known.level > 1:  # other hosts
+    if case.is_of_asks and known.level > 1:  # other hosts
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
     if 1 / JUMP_LIST <= ratio <= JUMP_LIST or case.agrees_with_a_size(offer):
@@ -101,7 +102,7 @@ def jump(offer: Offer, case: Case) -> str | None:
     if known is None:
         return None
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
-    limit = case.jump_limit(offer)
+    limit = JUMP_ASK if case.is_of_asks else JUMP_LIST
     if 1 / limit <= ratio <= limit or is_leap(ratio):
         return None
     return f"{times(ratio)} {known_text(known)}: waits to be confirmed"
@@ -111,7 +112,7 @@ def is_of_now(offer: Offer, case: Case) -> str | None:
     """What goes back to a price of long ago, or with most others, comes from a page that was replaced."""
     if case.old_page is not None and not case.is_own_price(offer):
         return case.old_page
-    if id(offer) not in case.returned or case.is_ask(offer):
+    if id(offer) not in case.returned or case.is_of_asks:
         return None
     return f"back at an earlier {dollars(offer.usd_per_hour)} USD: an old page?"
 

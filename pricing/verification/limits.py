@@ -16,9 +16,6 @@ BAND_LOW, BAND_HIGH = 0.3, 3.0
 WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
 # So far from the middle a price is no price but a mistake. Source: own choice.
 ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
-# Marketplaces that post a list; the others show their hosts' asks. Source: docs/verification.md, "Lists and
-# asks".
-POSTED_LISTS = frozenset({"runpod", "cudo", "novita", "packet-ai", "salad", "gpuhub"})
 # Largest move that needs no confirmation, as a factor: 0.4 % of 16,781 successive pairs of list and spot
 # prices move further, 5.7 % of 13,372 pairs of asks. Source: docs/verification.md, "jump".
 JUMP_LIST, JUMP_ASK = 1.5, 1.9

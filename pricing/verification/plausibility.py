@@ -79,7 +79,7 @@ def off_level(
 def in_its_book(offer: Offer, case: Case) -> str | None:
     """An ask is near the middle of all asks for this GPU in the same answer."""
     book = case.books.get(book_key(offer))
-    if book is None or book.asks < BOOK_ASKS or not case.is_ask(offer):
+    if book is None or book.asks < BOOK_ASKS or not case.is_of_asks:
         return None
     factor = usd_per_whole_gpu(offer) / book.middle
     if BOOK_LOW <= factor <= BOOK_HIGH:

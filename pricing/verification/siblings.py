@@ -36,7 +36,7 @@ def sizes_agree(offer: Offer, case: Case) -> str | None:
     others = {n: span for n, span in case.sizes.get(machine_key(offer), {}).items() if n != offer.gpu_count}
     if not others:
         return None
-    is_posted = case.kind is ProviderClass.MARKETPLACE and not case.is_ask(offer)
+    is_posted = case.kind is ProviderClass.MARKETPLACE and not case.is_of_asks
     low, high = SIZES[ProviderClass.NEOCLOUD if is_posted else case.kind]
     cheapest = min(span[0] for span in others.values())
     dearest = max(span[1] for span in others.values())
@@ -59,11 +59,11 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
         # Asks of another day say little: the spot asks of a book lie up to a fifth above its earlier ones.
-        in_force = None if case.is_ask(offer) else case.on_demand_in_force(offer)
+        in_force = None if case.is_of_asks else case.on_demand_in_force(offer)
         if in_force is not None and float(offer.usd_per_hour) > in_force.usd_per_hour * (1 + SAME_SHARE):
             price = dollars(offer.usd_per_hour)
             return f"{offer.tier} at {price} is above on-demand, {known_text(in_force)}"
-    if offer.tier is Tier.ON_DEMAND and not case.is_ask(offer):
+    if offer.tier is Tier.ON_DEMAND and not case.is_of_asks:
         spot = prices.get(Tier.SPOT, [])
         if spot and offer.usd_per_hour < min(spot):
             price, other = dollars(offer.usd_per_hour), dollars(min(spot))
@@ -114,7 +114,7 @@ def size_is_free(offer: Offer, case: Case) -> str | None:
 def book_moved(offer: Offer, case: Case) -> str | None:
     """Hosts set their prices one by one: the middle of a book moves far only where it was read wrong."""
     moved = case.middle_move
-    if moved is None or not case.is_ask(offer) or 1 / BOOK_MOVE <= moved <= BOOK_MOVE:
+    if moved is None or not case.is_of_asks or 1 / BOOK_MOVE <= moved <= BOOK_MOVE:
         return None
     return f"in the middle all asks moved {times(moved)} what they were: waits until it has stayed for a week"
 
@@ -122,7 +122,7 @@ def book_moved(offer: Offer, case: Case) -> str | None:
 def mass_move(offer: Offer, case: Case) -> str | None:
     """Most prices of a list do not move in one night."""
     ratio = case.own_ratio(offer)
-    if case.moved is None or case.is_ask(offer) or ratio is None or is_same(ratio, 1.0):
+    if case.moved is None or case.is_of_asks or ratio is None or is_same(ratio, 1.0):
         return None
     return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
 
@@ -134,9 +134,9 @@ def one_factor(offer: Offer, case: Case) -> str | None:
     moved, known, factor = case.scaled
     ratio = case.own_ratio(offer)
     # Of a list, what did not move is the price it was; of asks, all of the answer are of one unit.
-    if not case.is_ask(offer) and (ratio is None or is_same(ratio, 1.0)):
+    if not case.is_of_asks and (ratio is None or is_same(ratio, 1.0)):
         return None
-    what = "asks" if case.is_ask(offer) else "prices"
+    what = "asks" if case.is_of_asks else "prices"
     return (
         f"{moved} of {known} known {what} moved by one factor, {times(factor)}: "
         "another unit, currency or tax?"
