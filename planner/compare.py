@@ -342,8 +342,9 @@ def _device(name: str | None, naming: list[str]) -> str | None:
     if name is None:
         return None
     match = find_gpu(name)
-    if match.ambiguous_with:
-        naming.append(f"{name!r} may also mean {', '.join(match.ambiguous_with)}: {match.gpu.name} is taken.")
+    remark = match.remark(name)
+    if remark is not None:
+        naming.append(f"{remark}.")
     return match.gpu.name
 
 

@@ -161,9 +161,9 @@ def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
     from planner.catalogues.gpus import find_gpu
 
     match = find_gpu(name)
-    if match.ambiguous_with:
-        others = ", ".join(match.ambiguous_with)
-        warnings.append(f"{name!r} may also mean {others}: {match.gpu.name} is taken")
+    remark = match.remark(name)
+    if remark is not None:
+        warnings.append(remark)
     return Machine(gpu=match.gpu, gpu_count=count)
 
 

@@ -153,9 +153,9 @@ def _reader(name: str, given: Any, stated: Stated, warnings: list[str]) -> Calla
             return model_named(value, stated if is_file_name(value) else None)
         if name == "gpu":
             match = find_gpu(value)
-            if match.ambiguous_with:
-                others = ", ".join(match.ambiguous_with)
-                warnings.append(f"gpu {value!r} may also mean {others}: {match.gpu.name} is taken")
+            remark = match.remark(value)
+            if remark is not None:
+                warnings.append(f"gpu {remark}")
             return match.gpu
         return value
 

@@ -88,6 +88,12 @@ class GpuMatch:
     matched: str  # the name as the catalogue writes it
     why_ambiguous: str | None = None
 
+    def remark(self, name: str) -> str | None:
+        """Say which device is taken for a name that may mean another, None where it is plain."""
+        if not self.ambiguous_with:
+            return None
+        return f"{name!r} may also mean {', '.join(self.ambiguous_with)}: {self.gpu.name} is taken"
+
 
 @cache
 def all_gpus() -> Mapping[str, Gpu]:

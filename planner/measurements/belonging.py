@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planner.catalogues.gpus import GpuMatch, find_gpu
-from planner.catalogues.models import ModelMatch, find_model
-from planner.errors import InvalidScenario, PlannerError, UnknownName
+from planner.errors import InvalidScenario, UnknownName
 from planner.measurements.benchmarks import (
     Setup,
     file_stem,
+    find_published,
     gguf_format,
     host_expert_layers,
     host_layers,
     in_flight,
     is_placed_by_hand,
-    without_format,
 )
 from planner.memory import weights
 from planner.scenario import Scenario
@@ -50,7 +49,7 @@ def check_model(file: str, type_text: str, asked: Scenario) -> str | None:
     name = file_stem(file)
     if not name and not type_text:
         return None
-    measured, wanted = _model(name), _model(file_stem(asked.model))
+    measured, wanted = find_published(name), find_published(file_stem(asked.model))
     if measured is not None and wanted is not None and measured.model.id != wanted.model.id:
         allowed = f"a measurement of the model that is asked for, {asked.model}"
         raise InvalidScenario("sizing", measured.model.id, allowed)
@@ -136,15 +135,6 @@ def check_offload(row: Mapping[str, Any], work: Workload) -> str | None:
     if experts:
         found = f"experts of {expert_layers} of {model.num_layers} layers in host memory"
     raise InvalidScenario("sizing", found, f"{allowed}, or offload {share:.2f}")
-
-
-def _model(name: str) -> ModelMatch | None:
-    for candidate in (name, without_format(name), name.rpartition("/")[2]):
-        try:
-            return find_model(candidate)
-        except PlannerError:
-            continue
-    return None
 
 
 def _names(match: GpuMatch) -> set[str]:

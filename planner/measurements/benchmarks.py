@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from planner.catalogues.gpus import find_gpu
-from planner.catalogues.models import Model, find_model
+from planner.catalogues.models import Model, ModelMatch, find_model
 from planner.catalogues.quants import find_quant
 from planner.catalogues.results import Result, stated
 from planner.errors import InvalidScenario, PlannerError, UnknownName
@@ -119,7 +119,7 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     file = str(row.get("model_filename") or "")
     model = _model(setup.model, [file_stem(file)], "a file whose name says its model, or --model")
     _check_all_on_gpus(row, model)
-    devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
+    devices = devices_of(row)
     ubatch = _count(row, "n_ubatch") or DEFAULT_UBATCH
     cache = _CACHES.get(str(row.get("type_k") or "f16").lower())
     if cache is None:
@@ -254,9 +254,9 @@ def _machine(devices: Sequence[str], setup: Setup, remarks: dict[str, int]) -> d
         raise InvalidScenario("gpu", ", ".join(devices) or None, allowed)
     name = setup.gpu or devices[0]
     match = find_gpu(name)
-    if match.ambiguous_with:
-        others = ", ".join(match.ambiguous_with)
-        remarks.setdefault(f"{name!r} may also mean {others}: {match.gpu.name} is taken", 0)
+    remark = match.remark(name)
+    if remark is not None:
+        remarks.setdefault(remark, 0)
     count = setup.gpus or len(devices) or 1
     return {
         "gpu": match.gpu.name,
@@ -270,14 +270,27 @@ def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:
     if given is not None:
         return find_model(given).model
     for name in names:
-        for candidate in (name, without_format(name), name.rpartition("/")[2]):
-            try:
-                return find_model(candidate).model
-            except PlannerError:
-                continue
+        match = find_published(name)
+        if match is not None:
+            return match.model
     if names and names[0]:
         raise UnknownName("model", names[0])
     raise InvalidScenario("model", None, allowed)
+
+
+def find_published(name: str) -> ModelMatch | None:
+    """Return the model that a file or a repository is called after, None where none is known."""
+    for candidate in (name, without_format(name), name.rpartition("/")[2]):
+        try:
+            return find_model(candidate)
+        except PlannerError:
+            continue
+    return None
+
+
+def devices_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the GPUs that a row of llama-bench names, each of them."""
+    return [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
 
 
 def gguf_format(model: Model | None, setup: Setup, type_text: str, file: str) -> str:

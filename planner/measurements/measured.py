@@ -7,6 +7,7 @@ from typing import Any
 from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.errors import InvalidScenario
 from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model, check_offload
+from planner.measurements.benchmarks import devices_of
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
 from planner.serving.ceiling import check_possible
@@ -199,7 +200,7 @@ def _from_llama_bench(
         raise InvalidScenario("sizing", "layers in host memory", "a measurement on GPUs")
     if work is not None:
         remark = _joined(remark, check_offload(row, work))
-    devices = [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
+    devices = devices_of(row)
     named = gpu or (devices[0] if devices else None)
     if named is not None:
         remark = _joined(remark, check_machine(devices, named, gpu_count))
@@ -218,9 +219,7 @@ def _measurement(
     if speed <= 0.0 or count < 1:
         raise InvalidScenario("sizing", tokens_per_s, "a decode speed above 0 tokens/s, of 1 GPU or more")
     match = find_gpu(gpu)
-    if match.ambiguous_with:
-        others = ", ".join(match.ambiguous_with)
-        remark = _joined(remark, f"{gpu!r} may also mean {others}: {match.gpu.name} is taken")
+    remark = _joined(remark, match.remark(gpu))
     return (
         Measurement(gpu=match.gpu.name, gpu_count=count, decode_tokens_per_s=speed, source=source),
         remark,
