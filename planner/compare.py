@@ -75,6 +75,7 @@ class Plan:
 
     def to_document(self) -> dict[str, object]:
         """Return the plan as `breakeven.plan/1`."""
+        api = self.api
         return {
             "schema": PLAN_SCHEMA,
             "scenario": self.scenario.to_document(),
@@ -85,7 +86,7 @@ class Plan:
                     "carries_until_months": carries_until_months(option, self.scenario, self.assumptions),
                     "is_too_slow": option.is_too_slow,
                     "passed_over": why_not,
-                    "break_even_tokens_per_month": break_even_tokens(option, self.api),
+                    "break_even_tokens_per_month": break_even_tokens(option, api),
                 }
                 for option, why_not in zip(self.options, self.passed_over(), strict=True)
             ],

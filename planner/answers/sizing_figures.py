@@ -77,7 +77,8 @@ def _weights(sizing: Sizing) -> Figure:
 
 def _cache(sizing: Sizing) -> Figure:
     work, layout = sizing.workload, _layout(sizing)
-    ranks = float(np.ravel(_question(sizing).ranks)[0])
+    question = _question(sizing)
+    ranks = float(np.ravel(question.ranks)[0])
     tokens = np.ceil(work.context_tokens / layout.block_tokens) * layout.block_tokens
     terms = []
     for term in shape_of(work.model).cache_terms:
@@ -86,7 +87,7 @@ def _cache(sizing: Sizing) -> Figure:
         kept = f" x {copies:g}" if copies != 1.0 else ""
         window = " (a window)" if isfinite(term.window_tokens) else ""
         terms.append(f"{term.elements_per_token:,.0f} x {held:,.0f}{kept}{window}")
-    element = float(np.ravel(_question(sizing).kv_bytes_per_element)[0])
+    element = float(np.ravel(question.kv_bytes_per_element)[0])
     return _gib(
         "attention cache",
         sizing.memory.kv_cache_bytes,

@@ -20,8 +20,11 @@ def carries_until_months(option: Option, scenario: Scenario, assumptions: Assump
     Source:
         docs/methodology.md, "Plan".
     """
-    growth, peak = assumptions[GROWTH], Demand.of(scenario).peak_tokens_per_s
-    if growth <= 0.0 or peak is None or option.point is None:
+    growth = assumptions[GROWTH]
+    if growth <= 0.0 or option.point is None:
+        return None
+    peak = Demand.of(scenario).peak_tokens_per_s
+    if peak is None:
         return None
     carried = option.point.capacity_tokens_per_s * option.replicas
     return max(0.0, 12.0 * math.log(carried / peak) / math.log1p(growth))

@@ -100,27 +100,31 @@ def mixed_fleet(
     singles = [machine.one for machine in machines]
     counted = counted_purchases(singles, [*purchases, *singles], terms.scenario)
     kept = [machine for machine in machines if any(machine.one is option for option in counted)]
-    wholes = [_all_owned(machine, loads, terms) for machine in kept]
+    owned = [machine for machine in kept if machine.candidate.is_own]
+    bought = [
+        (machine, _all_owned(machine, loads, terms)) for machine in kept if not machine.candidate.is_own
+    ]
     rentals = [hourly] if terms.rental is None or terms.rental is hourly else [hourly, terms.rental]
     found = [
         _best_number(machine, rental, loads, terms)
         for rental in rentals
-        for machine in _worth_trying(kept, wholes, rental, loads, terms)
+        for machine in (*owned, *_worth_trying(bought, rental, loads, terms))
     ]
     return min(found, key=lambda fleet: fleet.best.usd_per_month, default=None)
 
 
 def _worth_trying(
-    machines: Sequence["_Machine"],
-    wholes: Sequence[Option],
-    rental: Option,
-    loads: Sequence[float],
-    terms: Terms,
+    bought: Sequence[tuple["_Machine", Option]], rental: Option, loads: Sequence[float], terms: Terms
 ) -> list["_Machine"]:
-    """Return what is there, what may give the cheapest mix, and what carries everything for least."""
-    owned = [machine for machine in machines if machine.candidate.is_own]
-    pairs = zip(machines, wholes, strict=True)
-    bought = [(machine, whole) for machine, whole in pairs if not machine.candidate.is_own]
+    """
+    Return the machines to buy that may give the cheapest mix, and the one that carries everything for least.
+
+    Args:
+        bought: Each machine with the option of so many of it that they carry the whole day.
+        rental: What is rented beside it.
+        loads: Of each hour. [tokens/s]
+        terms: What purchases share.
+    """
     likely = sorted(bought, key=lambda pair: _estimated_usd(pair[0], pair[1], rental, loads, terms))[
         :PURCHASES_TRIED
     ]
@@ -129,7 +133,7 @@ def _worth_trying(
     whole = min(affordable, key=lambda pair: pair[1].usd_per_month or 0.0, default=None)
     if whole is not None and not any(pair[0] is whole[0] for pair in likely):
         likely.append(whole)
-    return [*owned, *(machine for machine, _ in likely)]
+    return [machine for machine, _ in likely]
 
 
 @dataclass(frozen=True, slots=True)
