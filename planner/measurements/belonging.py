@@ -6,15 +6,12 @@ from typing import Any
 from planner.catalogues.gpus import GpuMatch, find_gpu
 from planner.errors import InvalidScenario, UnknownName
 from planner.measurements.benchmarks import (
-    Setup,
-    file_stem,
-    find_published,
-    gguf_format,
     host_expert_layers,
     host_layers,
     in_flight,
     is_placed_by_hand,
 )
+from planner.measurements.names import file_stem, find_published, gguf_format
 from planner.memory import weights
 from planner.scenario import Scenario
 from planner.workload import Workload
@@ -56,7 +53,7 @@ def check_model(file: str, type_text: str, asked: Scenario) -> str | None:
     quant = None if measured is None else measured.quant
     if type_text or file.endswith(".gguf"):
         try:
-            quant = gguf_format(None if measured is None else measured.model, Setup(), type_text, file)
+            quant = gguf_format(None if measured is None else measured.model, type_text, file)
         except InvalidScenario:
             quant = None  # the file does not name it
     if quant is not None and quant != asked.quant:

@@ -10,19 +10,16 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from planner.catalogues.gpus import find_gpu
-from planner.catalogues.models import Model, ModelMatch, find_model
+from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import find_quant
 from planner.catalogues.results import Result, stated
-from planner.errors import InvalidScenario, PlannerError, UnknownName
+from planner.errors import InvalidScenario, UnknownName
+from planner.measurements.names import devices_of, file_stem, find_published, gguf_format
 from planner.workload import Engine, KvDtype
 
 KNOWN_FORMS = "the output of `llama-bench -o json`, `jsonl` or `csv`, or of vLLM or SGLang `bench serve`"
 # llama.cpp's default micro-batch (n_ubatch in common/arg.cpp).
 DEFAULT_UBATCH = 512
-_PART = re.compile(r"-\d{5}-of-\d{5}$")
-# A format at the end of a file's name, and as llama.cpp writes the type of a model: `Q4_K - Medium`.
-_FORMAT_AT_END = re.compile(r"[-_.]((?:UD-)?(?:I?Q\d\w*|BF16|F16|MXFP4))$", re.IGNORECASE)
-_FORMAT = re.compile(r"\b(I?Q\d\w*|BF16|F16|MXFP4)\b(?: - (Small|Medium|Large))?")
 _CACHES = {"f16": KvDtype.FP16, "bf16": KvDtype.BF16, "q8_0": KvDtype.Q8_0, "q4_0": KvDtype.Q4_0}
 _OFF = (False, 0, "0", "false", "False")
 
@@ -116,7 +113,7 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     given, written, held = (_count(row, field) for field in ("n_prompt", "n_gen", "n_depth"))
     if bool(given) is bool(written):
         raise _NotTaken("prompt and answer in one figure")
-    file = str(row.get("model_filename") or "")
+    file, type_text = str(row.get("model_filename") or ""), str(row.get("model_type") or "")
     model = _model(setup.model, [file_stem(file)], "a file whose name says its model, or --model")
     _check_all_on_gpus(row, model)
     devices = devices_of(row)
@@ -124,10 +121,11 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     cache = _CACHES.get(str(row.get("type_k") or "f16").lower())
     if cache is None:
         raise _NotTaken(f"a cache in {row.get('type_k')}")
+    given_quant = None if setup.quant is None else find_quant(setup.quant).name
     values = {
         **_common(row, name, setup, model, remarks),
-        "quant": gguf_format(model, setup, str(row.get("model_type") or ""), file),
-        "quant_name": str(row.get("model_type") or file),
+        "quant": gguf_format(model, type_text, file) if given_quant is None else given_quant,
+        "quant_name": type_text or file,
         "kv_dtype": str(cache),
         "engine": str(Engine.LLAMA_CPP),
         "engine_name": "llama.cpp",
@@ -276,54 +274,6 @@ def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:
     if names and names[0]:
         raise UnknownName("model", names[0])
     raise InvalidScenario("model", None, allowed)
-
-
-def find_published(name: str) -> ModelMatch | None:
-    """Return the model that a file or a repository is called after, None where none is known."""
-    for candidate in (name, without_format(name), name.rpartition("/")[2]):
-        try:
-            return find_model(candidate)
-        except PlannerError:
-            continue
-    return None
-
-
-def devices_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the GPUs that a row of llama-bench names, each of them."""
-    return [part.strip() for part in str(row.get("gpu_info") or "").split(",") if part.strip()]
-
-
-def gguf_format(model: Model | None, setup: Setup, type_text: str, file: str) -> str:
-    """Return the format that a GGUF file holds."""
-    if setup.quant is not None:
-        return find_quant(setup.quant).name
-    if model is not None and (model.native_dtype or "").startswith("mxfp4"):
-        return "MXFP4"  # experts keep their four bits, whatever the file is called
-    stem = _FORMAT_AT_END.search(file_stem(file))
-    written = _FORMAT.search(type_text)
-    candidates = []
-    if written is not None:
-        size = written[2][0] if written[2] else ""
-        candidates += [f"{written[1]}_{size}" if size else written[1], written[1]]
-    if stem is not None:
-        candidates.insert(0, stem[1])
-    for candidate in candidates:
-        try:
-            return find_quant(candidate).name
-        except PlannerError:
-            continue
-    raise InvalidScenario("quant", type_text or file, "the format of the file (`breakeven quants`)")
-
-
-def without_format(name: str) -> str:
-    """Return the name of a model's file without the format at its end."""
-    return _FORMAT_AT_END.sub("", name)
-
-
-def file_stem(file: str) -> str:
-    """Return the name of a GGUF file without folder, part and ending; any other name as it is."""
-    name = file.replace("\\", "/").rpartition("/")[2] if file.endswith(".gguf") else file
-    return _PART.sub("", name.removesuffix(".gguf"))
 
 
 def _count(row: Mapping[str, Any], field: str) -> int:

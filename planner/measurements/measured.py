@@ -7,7 +7,7 @@ from typing import Any
 from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.errors import InvalidScenario
 from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model, check_offload
-from planner.measurements.benchmarks import devices_of
+from planner.measurements.names import devices_of
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
 from planner.serving.ceiling import check_possible
