@@ -6,6 +6,8 @@ from typing import Any
 from planner.catalogues.gpus import GpuMatch, find_gpu
 from planner.errors import InvalidScenario, UnknownName
 from planner.measurements.benchmarks import (
+    cache_dtype,
+    held_tokens,
     host_expert_layers,
     host_layers,
     in_flight,
@@ -113,10 +115,7 @@ def check_offload(row: Mapping[str, Any], work: Workload) -> str | None:
         InvalidScenario: if another share of the weights lay there, by more than a layer.
     """
     asked, model = work.offload_fraction, work.model
-    try:
-        layers, expert_layers = host_layers(row, model), host_expert_layers(row)
-    except InvalidScenario as error:
-        raise InvalidScenario("sizing", error.value, error.allowed) from error
+    layers, expert_layers = host_layers(row, model), host_expert_layers(row)
     if is_placed_by_hand(row) or (layers is None and not expert_layers):
         if is_placed_by_hand(row) and not asked:
             allowed = "a measurement with all of the model on the GPU, or the offload that it ran with"
@@ -132,6 +131,26 @@ def check_offload(row: Mapping[str, Any], work: Workload) -> str | None:
     if experts:
         found = f"experts of {expert_layers} of {model.num_layers} layers in host memory"
     raise InvalidScenario("sizing", found, f"{allowed}, or offload {share:.2f}")
+
+
+def distance(row: Mapping[str, Any], asked: Scenario, work: Workload) -> tuple[bool, int]:
+    """Return whether a row of llama-bench is of another offload, and its distance in tokens of the cache."""
+    try:
+        check_offload(row, work)
+        first, last = held_tokens(row) or (asked.context, asked.context)
+    except InvalidScenario:
+        return True, 0
+    return False, max(first - asked.context, asked.context - last, 0)
+
+
+def check_cache(row: Mapping[str, Any], asked: Scenario) -> str | None:
+    """Say where the cache of a row of llama-bench was not the one asked for: its tokens, or their type."""
+    other, held, dtype = [], held_tokens(row), cache_dtype(row)
+    if held is not None and not held[0] <= asked.context <= held[1]:
+        other.append(f"context {held[0]} to {held[1]} (asked: {asked.context})")
+    if dtype != asked.kv_dtype:
+        other.append(f"kv_dtype {dtype or row.get('type_k')} (asked: {asked.kv_dtype})")
+    return f"it was made for {', '.join(other)}" if other else None
 
 
 def _names(match: GpuMatch) -> set[str]:

@@ -118,7 +118,7 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     _check_all_on_gpus(row, model)
     devices = devices_of(row)
     ubatch = _count(row, "n_ubatch") or DEFAULT_UBATCH
-    cache = _CACHES.get(str(row.get("type_k") or "f16").lower())
+    cache = cache_dtype(row)
     if cache is None:
         raise _NotTaken(f"a cache in {row.get('type_k')}")
     given_quant = None if setup.quant is None else find_quant(setup.quant).name
@@ -177,6 +177,19 @@ def host_expert_layers(row: Mapping[str, Any]) -> int:
 def is_placed_by_hand(row: Mapping[str, Any]) -> bool:
     """Whether a row of llama-bench ran with tensors put somewhere by their names (`-ot`)."""
     return str(row.get("tensor_buft_overrides") or "none") not in ("none", "")
+
+
+def cache_dtype(row: Mapping[str, Any]) -> KvDtype | None:
+    """Return the type of the cache of a row of llama-bench; None where the catalogue has none like it."""
+    return _CACHES.get(str(row.get("type_k") or "f16").lower())
+
+
+def held_tokens(row: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the tokens in the cache before and after a row of llama-bench; None where it does not say."""
+    if row.get("n_depth") in (None, "", "null"):
+        return None
+    depth = _count(row, "n_depth")
+    return depth, depth + _count(row, "n_gen")
 
 
 def _of_server(row: Mapping[str, Any], name: str, setup: Setup, remarks: dict[str, int]) -> list[Result]:

@@ -6,7 +6,15 @@ from typing import Any
 
 from planner.catalogues.gpus import all_gpus, find_gpu
 from planner.errors import InvalidScenario
-from planner.measurements.belonging import batch_of, check_batch, check_machine, check_model, check_offload
+from planner.measurements.belonging import (
+    batch_of,
+    check_batch,
+    check_cache,
+    check_machine,
+    check_model,
+    check_offload,
+    distance,
+)
 from planner.measurements.names import devices_of
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
@@ -193,13 +201,18 @@ def _from_llama_bench(
     if not decode:
         raise InvalidScenario("sizing", f"{len(rows)} rows", f"{_KNOWN_FORMS}: with a row of n_gen tokens")
     row, remark = decode[-1], None
+    if asked is not None and work is not None:
+        row = min(reversed(decode), key=lambda each: distance(each, asked, work))
     if asked is not None:
         remark = check_model(str(row.get("model_filename") or ""), str(row.get("model_type") or ""), asked)
         check_batch(1, asked)
     if row.get("n_gpu_layers") in (0, "0") or str(row.get("backends") or "") in ("CPU", "BLAS"):
         raise InvalidScenario("sizing", "layers in host memory", "a measurement on GPUs")
-    if work is not None:
-        remark = _joined(remark, check_offload(row, work))
+    if asked is not None and work is not None:
+        try:
+            remark = _joined(remark, check_cache(row, asked), check_offload(row, work))
+        except InvalidScenario as error:  # of a field that is no number
+            raise InvalidScenario("sizing", error.value, error.allowed) from error
     devices = devices_of(row)
     named = gpu or (devices[0] if devices else None)
     if named is not None:

@@ -177,6 +177,40 @@ def test_a_benchmark_with_experts_in_host_memory_is_taken_for_the_same_offload_o
     assert taken(0.0) is None
 
 
+def test_a_benchmark_with_another_cache_says_so() -> None:
+    deep = "it was made for context 0 to 128 (asked: 8192)"
+    assert taken(0.0, n_depth=0) == deep
+    assert (
+        taken(0.0, n_depth=8192) == taken(0.0, n_depth=8100, type_k="f16") == taken(0.0, n_depth="") is None
+    )
+    assert taken(0.0, n_depth=0, type_k="q8_0") == f"{deep}, kv_dtype q8_0 (asked: fp16)"
+    assert taken(0.0, type_k="iq4_nl") == "it was made for kv_dtype iq4_nl (asked: fp16)"
+    with pytest.raises(InvalidScenario, match=r"^sizing: .n_depth 'deep'. .* as a whole number"):
+        taken(0.0, n_depth="deep")
+
+
+def test_of_several_benchmarks_the_one_of_what_is_asked_for_is_taken() -> None:
+    runs = [
+        {**LLAMA_BENCH[1], "n_gpu_layers": layers, "n_depth": depth, "avg_ts": speed}
+        for layers, depth, speed in (
+            (20, 4096, 30.0),
+            (99, 4096, 120.0),
+            (99, 16384, 90.0),
+            (20, 16384, 20.0),
+        )
+    ]
+    for options, speed in (
+        ({"context": 4096}, 120.0),
+        ({"context": 16384}, 90.0),
+        ({"context": 4096, "offload": 0.44}, 30.0),
+        ({"context": 32768, "offload": 0.44}, 20.0),
+    ):
+        asked = Scenario(model="qwen3-8b", gpu="RTX 4090", **options)  # type: ignore[arg-type]
+        work = asked.workload(find_model("qwen3-8b").model, find_quant("Q4_K_M"))
+        assert read_measurement(runs, asked=asked, work=work)[0].decode_tokens_per_s == speed
+    assert read_measurement([*runs, *LLAMA_BENCH], asked=None)[0].decode_tokens_per_s == 128.5  # the last one
+
+
 def test_a_speed_beyond_the_bandwidth_is_refused() -> None:
     """4.6 GB of weights at 1,008 GB/s: 219 tokens/s at most, and five times that where a server drafts."""
     work = Scenario(model="qwen3-8b").workload(find_model("qwen3-8b").model, find_quant("Q4_K_M"))
