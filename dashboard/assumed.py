@@ -19,7 +19,6 @@ from planner.scenario import Scenario
 NOW = "now"
 _TURN, _REFUSED, _CHANGED = "_assumed_turn", "_assumed_refused", "_assumed_changed"
 _ANEW = "_planned_anew"
-ROW_HEIGHT = 66  # text is wrapped in rows above 64 px, so that no name is cut
 
 
 def row(each: Influence) -> dict[str, Any]:
@@ -63,7 +62,7 @@ def table(
         column_config=_columns(currency),
         width="stretch",
         height="content" if len(rows) <= 12 else 640,
-        row_height=ROW_HEIGHT,
+        row_height=parts.ROW_HEIGHT,
         key=turn,
         on_change=lambda: _take(session, turn, names),
         placeholder="",

@@ -26,13 +26,13 @@ def held_back(money: Money) -> None:
     parts.table(
         [
             {
-                "id": offer.id,
-                "verdict": str(offer.verdict),
-                "per_hour": data.in_currency(money, offer.usd_per_hour),
                 "what": _machine(offer),
-                "provider": offer.provider,
+                "per_hour": data.in_currency(money, offer.usd_per_hour),
                 "why": "; ".join(offer.reasons),
+                "provider": offer.provider,
                 "raw": offer.raw,
+                "verdict": str(offer.verdict),
+                "id": offer.id,
                 "source": tables.address_of(offer.source_url),
                 "seen_at": offer.seen_at,
                 "instance": offer.instance_type,
@@ -42,17 +42,18 @@ def held_back(money: Money) -> None:
         ],
         alt="Prices that verification holds back, with the reasons, the value as it was read and the source.",
         columns={
-            "id": st.column_config.TextColumn("id", width=120),
-            "verdict": st.column_config.TextColumn("verdict", width=100),
-            "per_hour": st.column_config.NumberColumn(f"{money.currency}/h", format="%.3f", width=80),
             "what": st.column_config.TextColumn("machine", width=150),
+            "per_hour": st.column_config.NumberColumn(f"{money.currency}/h", format="%.3f", width=80),
+            "why": st.column_config.TextColumn("why", width=330),
             "provider": st.column_config.TextColumn("provider", width=100),
-            "why": st.column_config.TextColumn("why", width=280),
+            "verdict": st.column_config.TextColumn("verdict", width=100),
+            "id": st.column_config.TextColumn("id", width=120),
             "raw": st.column_config.TextColumn("as read", width=120),
             "source": parts.source_column(),
             "seen_at": st.column_config.DatetimeColumn("seen [UTC]", format="YYYY-MM-DD HH:mm"),
         },
         key="held_back_table",
+        is_wrapped=True,
     )
     if market_rows.may_write():
         _decide(offers, money)

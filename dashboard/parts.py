@@ -20,18 +20,21 @@ from pricing.errors import PricingError
 if TYPE_CHECKING:
     from dashboard.charts import Drawing
     from dashboard.rows.points import Cell
+    from planner.answers.figure import Figure
 
 log = logging.getLogger(__name__)
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#$~:<>|!&@])")
+_LIST = re.compile(r"^(\d*)([-+.])(?= )")
 _COMMAND = re.compile(r"\\`(breakeven[a-z -]*)\\`")
+ROW_HEIGHT = 66  # text is wrapped in rows above 64 px, so that none of it is cut
 # Shades of one blue, light enough for dark words on every one of them: the word carries the meaning.
 SHADES = ("#7fc4e8", "#b5dcf0", "#dcecf5", "#eeeeee")
 
 
 def plain(text: object) -> str:
     """Return a text so that Markdown shows it as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(str(text).split()))
+    return _LIST.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", " ".join(str(text).split())))
 
 
 def note(text: str) -> str:
@@ -82,14 +85,48 @@ def recommended(rows: Sequence[Mapping[str, object]], currency: str) -> None:
             "source": st.column_config.TextColumn("price from", width="large"),
         },
         key="recommended",
+        is_wrapped=True,
     )
     estimate_note()
+
+
+def explained(explanation: "Iterable[Figure]", *, alt: str) -> None:
+    """Show figures with formula, numbers and source as text that is wrapped, so that none of it is cut."""
+    words(
+        [
+            {
+                "figure": figure.name,
+                "value": _amount(figure),
+                "formula": figure.formula,
+                "numbers put in": figure.numbers,
+                "source": figure.source,
+            }
+            for figure in explanation
+        ],
+        alt=alt,
+    )
+
+
+def _amount(figure: "Figure") -> str | None:
+    """Write a figure with mark and unit; nothing where it is not known."""
+    value = tables.starred(tables.significant(figure.value, 6), figure.is_estimate)
+    return ("never" if figure.is_never else None) if value is None else f"{value} {figure.unit}"
+
+
+def words(rows: Sequence[Mapping[str, object]], *, alt: str) -> None:
+    """Show records of words as a table whose cells are wrapped; None is an empty cell."""
+    import pandas as pd
+
+    shown = [
+        {plain(name): "" if value is None else plain(value) for name, value in row.items()} for row in rows
+    ]
+    st.table(pd.DataFrame(shown), hide_index=True, alt=alt)
 
 
 def source_column() -> Any:
     """Return the column that links to the source of each price, by the name of its host."""
     host = r"https?://(?:www\.)?([^/]+)"
-    return st.column_config.LinkColumn("source", display_text=host, width=130)
+    return st.column_config.LinkColumn("source", display_text=host, width=152)
 
 
 def document(text: str) -> None:
@@ -137,6 +174,7 @@ def table(
     columns: Mapping[str, Any] | None = None,
     key: str | None = None,
     height: int | None = None,
+    is_wrapped: bool = False,
     on_select: Callable[[Sequence[int]], None] | None = None,
     selected: Sequence[int] = (),
 ) -> None:
@@ -149,6 +187,7 @@ def table(
         columns: Titles with units and formats, by field.
         key: Of the element.
         height: In pixels; by the number of rows where None.
+        is_wrapped: Whether rows are high enough for text of three lines.
         on_select: Is told the places of the chosen rows, from 0, when that changes; the key is needed.
         selected: Places of the rows that are chosen at first.
     """
@@ -160,6 +199,7 @@ def table(
         column_config=dict(columns or {}),
         width="stretch",
         height="auto" if height is None else height,
+        row_height=ROW_HEIGHT if is_wrapped else None,
         placeholder="",
         alt=alt,
         key=key,

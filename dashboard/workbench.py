@@ -133,16 +133,9 @@ def formulas(sizing: Sizing) -> None:
         rental = size_rows.rental_of(frame.current().scenario)
     usd_per_hour = None if rental is None or rental.usd_per_hour is None else float(rental.usd_per_hour)
     money = data.money(frame.current().scenario)
-    parts.table(
-        [figure.shown_in(money).to_document() for figure in sizing_figures(sizing, usd_per_hour)],
+    parts.explained(
+        (figure.shown_in(money) for figure in sizing_figures(sizing, usd_per_hour)),
         alt="Formula, numbers and source of every figure of this configuration.",
-        columns={
-            "name": st.column_config.TextColumn("figure", pinned=True, width=180),
-            "value": st.column_config.NumberColumn("value", format="%.6g"),
-            "formula": st.column_config.TextColumn("formula", width=330),
-            "numbers": st.column_config.TextColumn("numbers put in", width="large"),
-            "is_estimate": "estimated",
-        },
-        key="formulas",
     )
+    parts.estimate_note()
     st.caption("The page Method derives each of them, with worked examples.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import altair as alt
@@ -12,6 +13,8 @@ from dashboard.rows.points import Line
 
 if TYPE_CHECKING:
     from dashboard.what_if import Effect, Influence
+
+LETTERS_ON_A_PHONE = 57  # of 12 px in a line of a screen of 390 px
 
 
 def effect(found: "Effect") -> Drawing | None:
@@ -56,12 +59,6 @@ def tornado(found: Sequence["Influence"], currency: str, most: int = 10) -> Draw
     title = f"owning less renting [{currency}/month]; dotted: now"
     y_axis = alt.Y("name:N", sort=names, title=None, axis=None)
     base = alt.Chart(alt.Data(values=values))
-    # Names stand above their bars: beside them a narrow screen would have no room for the bars.
-    words = alt.Chart(alt.Data(values=[{"name": name} for name in names]))
-    room = alt.ExprRef("width < 500 ? 290 : 800")  # a longer name would leave the bars no width
-    words = words.mark_text(align="left", baseline="bottom", dy=-8, fontSize=12, limit=room).encode(
-        x=alt.XValue(0), y=y_axis, text=alt.Text("name:N")
-    )
     bars = base.mark_bar().encode(
         x=alt.X("from:Q", title=title, axis=alt.Axis(format="~s", tickCount=6)),
         x2=alt.X2("to:Q"),
@@ -87,7 +84,31 @@ def tornado(found: Sequence["Influence"], currency: str, most: int = 10) -> Draw
     gaps = f"{first.gaps[0]:,.0f} to {first.gaps[-1]:,.0f} {currency} a month"
     gap, word = abs(first.gap_here), "more" if first.gap_here >= 0.0 else "less"
     return Drawing(
-        chart=alt.layer(bars, zero, now, words).properties(height=42 * len(names) + AXIS_HEIGHT),
+        chart=alt.layer(bars, zero, now, *_names_above(names, y_axis)).properties(
+            height=46 * len(names) + AXIS_HEIGHT
+        ),
         alt=f"Owning costs {gap:,.0f} {currency} a month {word} than renting. "
         f"{first.title} moves it most: from {gaps}.",
     )
+
+
+def _names_above(names: Sequence[str], y_axis: alt.Y) -> list[alt.Chart]:
+    """
+    Write names above their bars, in two lines on a phone: beside the bars there is no room for them.
+
+    Vega lets further lines grow downwards, into the bar, so that each line is a layer of its own.
+    """
+    lines = [wrap(name, LETTERS_ON_A_PHONE, max_lines=2) for name in names]
+    values = [
+        {"name": name, "first": parts[0] if len(parts) > 1 else "", "last": parts[-1]}
+        for name, parts in zip(names, lines, strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=values)).transform_calculate(
+        upper="width < 500 ? datum.first : ''", lower="width < 500 ? datum.last : datum.name"
+    )
+    return [
+        base.mark_text(align="left", baseline="bottom", dy=shift, fontSize=12).encode(
+            x=alt.XValue(0), y=y_axis, text=alt.Text(f"{field}:N")
+        )
+        for field, shift in (("upper", -22), ("lower", -8))
+    ]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard import data, tables
+from dashboard.commands.plan_text import SHORT
 from dashboard.form.fields import with_controls
 from dashboard.rows.points import Dot
 from planner.answers.explain import Explanation
@@ -170,7 +171,7 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "provider": option.provider_title or option.provider,
         "mtok": data.in_currency(money, prices.usd_per_million_tokens if prices else None),
         "decode": speed.decode_tokens_per_s if speed else None,
-        "counts": why_not or "yes",
+        "counts": _counts(why_not),
         "seen": _seen(option),
         "source": tables.address_of(price.source_url),
         "rank": rank,
@@ -190,6 +191,14 @@ def _option_row(rank: int, option: Option, why_not: str | None, money: Money) ->
         "stated": option.purchase_source or price.source_url,
         "why": with_controls("; ".join(option.notes)) or None,
     }
+
+
+def _counts(why_not: str | None) -> str:
+    """Say in a few words whether the verdict counts an option; the reason in full stands side by side."""
+    if why_not is None:
+        return "yes"
+    words = {**SHORT, "too slow": "too slow"}
+    return f"no: {next((short for begin, short in words.items() if why_not.startswith(begin)), why_not)}"
 
 
 def _no_payback(option: Option) -> str | None:
@@ -223,15 +232,41 @@ def _seen(option: Option) -> str | None:
     return (price.seen_at or "")[:10] or None
 
 
-def side_by_side(explained: Sequence[Explanation], money: Money) -> list[dict[str, Any]]:
-    """Return the figures of some options as a table: one row for each figure, one column for each option."""
+def side_by_side(
+    explained: Sequence[Explanation], why_not: Sequence[str | None], money: Money
+) -> list[dict[str, Any]]:
+    """
+    Return some options as a table: a row for each word on them and for each figure, a column for each option.
+
+    Args:
+        explained: The options.
+        why_not: Why the verdict passes over each, None where it does not.
+        money: In which currency.
+    """
     rows: dict[str, dict[str, Any]] = {}
-    for each in explained:
+    for each, reason in zip(explained, why_not, strict=True):
         title = f"{each.number}. {option_name(each.option)}"
+        for name, text in _words(each.option, reason).items():
+            if text:
+                rows.setdefault(name, {"figure": name})[title] = text
         for figure in (figure.shown_in(money) for figure in each.figures):
             row = rows.setdefault(
                 f"{figure.name} [{figure.unit}]", {"figure": f"{figure.name} [{figure.unit}]"}
             )
             value = tables.significant(figure.value, 4)
-            row[title] = tables.starred(value, figure.is_estimate)
+            row[title] = tables.starred(value, figure.is_estimate) or ("never" if figure.is_never else None)
     return list(rows.values())
+
+
+def _words(option: Option, why_not: str | None) -> dict[str, str | None]:
+    """Return what is said of an option beside its figures."""
+    price = option.price
+    return {
+        "instance": option.name if option.kind is Kind.API else option.instance_type,
+        "region": option.region,
+        "tier": option.tier,
+        "billed": option.billing,
+        "counts": "yes" if why_not is None else f"no: {why_not}",
+        "price": " ".join(word for word in (price.status, _seen(option)) if word),
+        "note": with_controls("; ".join(option.notes)) or None,
+    }

@@ -42,7 +42,9 @@ def options(found: Plan) -> None:
     gone = [key for key in st.session_state.get(CHOSEN, ()) if key not in keys]
     if gone:
         st.caption(f"Chosen, and not among the options: {parts.plain(', '.join(gone))}.")
-    parts.estimate_note("Prices are without VAT. Choose rows to see how their figures come about.")
+    parts.estimate_note(
+        "Prices are without VAT. Choose rows to read all of them, and to see how their figures come about."
+    )
     _downloads(found)
     _chosen(found, chosen)
 
@@ -74,12 +76,12 @@ def _columns(currency: str) -> dict[str, Any]:
     link = st.column_config.LinkColumn
     # What decides comes first: on a screen of 1,280 px everything up to the source, on 390 px name and month.
     return {
-        "option": text("option", pinned=True, width=205),
+        "option": text("option", pinned=True, width=222),
         "month": number(f"{currency}/month", format="accounting", width=90),
-        "provider": text("from", width=105),
+        "provider": text("from", width=145),
         "mtok": number(f"{currency}/M tokens*", format="%.2f", width=105),
         "decode": number("one user* [tok/s]", format="%.1f", width=115),
-        "counts": text("counts", width=165, help="Whether the verdict counts it, or why it passes over it"),
+        "counts": text("counts", width=105, help="Whether the verdict counts it, or why it passes over it"),
         "seen": text("price seen", width=90),
         "source": parts.source_column(),
         "rank": number("#", format="%d", width=40),
@@ -130,24 +132,19 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
         return
     st.subheader("The chosen ones side by side", anchor=False)
     explained = [found.explain(number + 1) for number in numbers if number < len(found.options)]
-    parts.table(
-        plan_rows.side_by_side(explained, found.money),
-        alt="Figures of the chosen options side by side.",
-        key="side_by_side",
+    passed = found.passed_over()
+    why_not = [passed[each.number - 1] for each in explained]
+    parts.words(
+        plan_rows.side_by_side(explained, why_not, found.money),
+        alt="The chosen options side by side, in words and figures.",
     )
     for each in explained:
         with st.expander(
             f"{each.number}. {parts.plain(plan_rows.option_name(each.option))}: how it comes about"
         ):
-            parts.table(
-                [figure.shown_in(found.money).to_document() for figure in each.figures],
+            parts.explained(
+                (figure.shown_in(found.money) for figure in each.figures),
                 alt=f"Formula, numbers and source of every figure of {each.option.name}.",
-                columns={
-                    "value": st.column_config.NumberColumn("value", format="%.6g"),
-                    "numbers": st.column_config.TextColumn("numbers put in", width="large"),
-                    "formula": st.column_config.TextColumn("formula", width="medium"),
-                    "is_estimate": "estimated",
-                },
             )
             for note in each.option.notes:
                 st.caption(parts.note(note))
@@ -166,4 +163,5 @@ def left_out(found: Plan) -> None:
                 "why": st.column_config.TextColumn("why", width="large"),
             },
             key="left_out",
+            is_wrapped=True,
         )

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -35,6 +36,12 @@ def texts(test: AppTest) -> str:
     """Return all words of a page but those in tables and charts."""
     kinds = (test.subheader, test.markdown, test.caption, test.info, test.warning, test.error)
     return "\n".join(str(element.value) for kind in kinds for element in kind)
+
+
+def words_table(test: AppTest, column: str) -> pd.DataFrame:
+    """Return the first table of wrapped words that has this column, as it is read."""
+    found = [table.value.rename(columns=unescaped).map(unescaped) for table in test.table]
+    return next(table for table in found if column in table.columns)
 
 
 def unescaped(markdown: str) -> str:

@@ -98,6 +98,18 @@ def test_the_method_page_orders_all_and_works_the_others_out_on_request(database
     assert after["moves"].dropna().is_monotonic_decreasing
 
 
+def test_no_name_of_the_tornado_is_cut_on_a_phone(database):
+    found = what_if.at_hand(data.plan(Scenario(model="qwen3-coder-480b-a35b")))
+    layers = charts.tornado(found, "USD").chart.to_dict()["layer"]
+    upper, lower = (layer for layer in layers if layer["mark"]["type"] == "text")
+    assert "limit" not in upper["mark"] | lower["mark"]
+    rows = lower["data"]["values"]
+    assert any(row["first"] for row in rows)
+    for row in rows:
+        assert f"{row['first']} {row['last']}".strip() == row["name"]
+        assert max(len(row["first"]), len(row["last"])) <= 57  # letters of 12 px on 390 px
+
+
 def test_what_would_change_the_answer_stands_with_the_tornado(database):
     said = unescaped(texts(opened()))
     assert said.count("What would change the answer") == 1

@@ -13,7 +13,7 @@ from planner.answers.figure import Figure
 from planner.answers.money import Money
 from planner.catalogues.currencies import all_currencies
 from planner.scenario import Scenario
-from tests.dashboard.pages import fresh_server, opened, texts, unescaped
+from tests.dashboard.pages import fresh_server, opened, texts, unescaped, words_table
 
 __all__ = ["fresh_server"]  # used by every test here
 
@@ -62,13 +62,13 @@ def test_options_side_by_side_and_their_formulas_are_in_the_currency_that_is_sho
     )
     rate = data.money(Scenario(model="qwen3-8b", currency="EUR")).usd_per_unit
     assert rate == pytest.approx(all_currencies()["EUR"].usd_per_unit)
-    in_dollars, in_euros = (column_of(test, "figure").set_index("figure") for test in (dollars, euros))
+    in_dollars, in_euros = (words_table(test, "figure").set_index("figure") for test in (dollars, euros))
     before, after = in_dollars.loc["rent [USD/month]"].iloc[0], in_euros.loc["rent [EUR/month]"].iloc[0]
     assert float(after) == pytest.approx(float(before) / rate, rel=1e-3)
     assert not any("USD" in name for name in in_euros.index)
-    formulas = column_of(euros, "formula").set_index("name")
-    assert formulas.loc["rent", "unit"] == "EUR/month"
-    assert re.fullmatch(r".+; [\d.]+ USD / 1\.\d{4} USD per EUR", formulas.loc["rent", "numbers"])
+    formulas = words_table(euros, "formula").set_index("figure")
+    assert re.fullmatch(r"[\d.,]+ EUR/month", formulas.loc["rent", "value"])
+    assert re.fullmatch(r".+; [\d.]+ USD / 1\.\d{4} USD per EUR", formulas.loc["rent", "numbers put in"])
 
 
 def test_hourly_prices_and_the_price_of_hardware_are_in_the_currency_that_is_shown(database):

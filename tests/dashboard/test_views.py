@@ -18,7 +18,7 @@ from dashboard.commands.web import SETTINGS
 from dashboard.rows import market_rows, plan_rows
 from planner.export import FORMATS
 from planner.scenario import Scenario
-from tests.dashboard.pages import APP, fresh_server, opened, texts, unescaped
+from tests.dashboard.pages import APP, fresh_server, opened, texts, unescaped, words_table
 
 PAGES = [name for name, _, _ in app.PAGES]
 DATABASES = ["database", "empty_database", "stale_database"]
@@ -148,13 +148,26 @@ def test_chosen_rows_are_in_the_address_and_shown_side_by_side(database):
     chosen = [keys[4], keys[1]]
     test = opened(model="qwen3-8b", chosen=chosen)
     assert test.query_params == {"model": "qwen3-8b", "chosen": chosen, "v": "1"}
-    table = next(table.value for table in test.dataframe if "figure" in table.value.columns)
+    table = words_table(test, "figure")
     assert [title.partition(".")[0] for title in table.columns[1:]] == ["2", "5"]
     test.slider(key="hours_per_day").set_value(20.0).run()  # ranks move, the rows stay chosen
     found = data.plan(Scenario(model="qwen3-8b", hours_per_day=20.0))
     places = sorted(str(plan_rows.option_keys(found).index(key) + 1) for key in chosen)
-    table = next(table.value for table in test.dataframe if "figure" in table.value.columns)
+    table = words_table(test, "figure")
     assert sorted(title.partition(".")[0] for title in table.columns[1:]) == places
+
+
+def test_a_chosen_row_is_read_in_full_beside_the_short_words_of_the_table(database):
+    found = data.plan(Scenario(model="qwen3-8b"))
+    keys, reasons = plan_rows.option_keys(found), found.passed_over()
+    place = reasons.index("spot, may be taken away")
+    test = opened(model="qwen3-8b", chosen=keys[place])
+    assert set(options_table(test)["counts"]) <= {"yes", "no: spot", "no: old price", "no: too slow"}
+    (name,) = words_table(test, "figure").columns[1:]
+    assert name == f"{place + 1}. {plan_rows.option_name(found.options[place])}"
+    said = words_table(test, "figure").set_index("figure")[name]
+    assert said["counts"] == "no: spot, may be taken away"
+    assert said["price"].startswith("snapshot 20")
 
 
 def test_a_chosen_row_that_is_not_there_is_said(database):
@@ -401,9 +414,9 @@ def test_every_format_says_which_machine_holds_it_what_runs_it_and_what_to_know(
 
 def test_formulas_stand_with_the_numbers_of_this_configuration(database):
     test = opened("size", model="qwen3-8b", gpu="RTX 4090", size_tab="formulas")
-    rows = next(table.value for table in test.dataframe if "numbers" in table.value.columns)
-    assert {"weights", "attention cache", "usable", "decode, one sequence"} <= set(rows["name"])
-    assert rows["name"].iloc[-1] == "a million output tokens at full use"
+    rows = words_table(test, "numbers put in")
+    assert {"weights", "attention cache", "usable", "decode, one sequence"} <= set(rows["figure"])
+    assert rows["figure"].iloc[-1] == "a million output tokens at full use"
     assert rows["source"].str.startswith("docs/methodology.md").all()
 
 
@@ -543,12 +556,23 @@ def test_an_unexpected_error_is_one_line_without_a_traceback(database, monkeypat
 
 
 @pytest.mark.parametrize(
-    "text", ["*bold* _it_ `code`", "[a](javascript:alert(1))", "<b>x</b>", "$x^2$ :red[no] #1", "a|b ~c~"]
+    "text",
+    [
+        "1. one",
+        "- two",
+        "-36,286",
+        "*bold* _it_ `code`",
+        "[a](javascript:alert(1))",
+        "<b>x</b>",
+        "$x^2$ :red[no] #1",
+        "a|b ~c~",
+    ],
 )
 def test_text_of_others_is_shown_as_text(text):
     shown = parts.plain(text)
     assert unescaped(shown) == text
     assert not re.search(r"(?<!\\)[*_`\[\]()<>$:#|~]", shown)
+    assert not re.match(r"\d*[-+.] ", shown)  # it would be a list
 
 
 @pytest.mark.parametrize(
