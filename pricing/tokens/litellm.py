@@ -64,6 +64,11 @@ class ListedPrice:
         """What it is the price of."""
         return self.provider, self.model
 
+    @property
+    def usd(self) -> tuple[Decimal, Decimal, Decimal | None]:
+        """Input, output, cached input. [USD/Mtok]"""
+        return self.usd_per_mtok_input, self.usd_per_mtok_output, self.usd_per_mtok_cached_input
+
 
 class LiteLlm(Site):
     """One JSON file that its users keep up, prices by the token; free of charge and of keys."""

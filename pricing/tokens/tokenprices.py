@@ -39,8 +39,7 @@ class Brought:
 class TokenReport:
     """How the part of a run went that asks for token prices."""
 
-    status: RunStatus
-    reason: str | None = None
+    reason: str | None = None  # why there are no new prices
     prices: int = 0  # of models of the catalogue
     verified: int = 0
     quarantined: int = 0
@@ -50,6 +49,11 @@ class TokenReport:
     changed: int = 0
     unchanged: int = 0
     gone: int = 0  # in force before, and no longer on the list
+
+    @property
+    def status(self) -> RunStatus:
+        """Whether there were prices to keep."""
+        return RunStatus.OK if self.reason is None else RunStatus.FAILED
 
     @property
     def line(self) -> str:
@@ -99,27 +103,22 @@ def keep(connection: Connection, brought: Brought, ids: Mapping[Key, str], now: 
         now: The time of the run.
     """
     if brought.reason is not None:
-        return TokenReport(status=RunStatus.FAILED, reason=brought.reason)
-    rows = _open_rows(connection)
-    verified = {key: _held(row) for key, row in rows.items() if key[2]}
-    waiting = {key: _held(row) for key, row in rows.items() if not key[2]}
+        return TokenReport(reason=brought.reason)
+    in_force, waiting = _open_rows(connection)
     try:
-        judged = judge(
-            brought.prices,
-            {key[:2]: held for key, held in verified.items()},
-            {key[:2]: held for key, held in waiting.items()},
-            all_token_prices(),
-            ids,
-            now,
-        )
+        judged = judge(brought.prices, _held(in_force), _held(waiting), all_token_prices(), ids, now)
     except PricingError as error:
-        return TokenReport(status=RunStatus.FAILED, reason=" ".join(str(error).split()))
-    moved = Counter(_settle(connection, one, rows, now) for one in judged)
-    gone = _close_gone(connection, rows, {one.price.key for one in judged}, now)
+        return TokenReport(reason=" ".join(str(error).split()))
+    moved = Counter(
+        _settle(connection, one, in_force.get(one.price.key), waiting.get(one.price.key), now)
+        for one in judged
+    )
+    there = {one.price.key for one in judged}
+    _close_gone(connection, waiting, there, now)
+    gone = _close_gone(connection, in_force, there, now)
     bump_revision(connection)
     by_verdict = Counter(one.verdict for one in judged)
     return TokenReport(
-        status=RunStatus.OK,
         prices=len(judged),
         verified=by_verdict[Verdict.VERIFIED],
         quarantined=by_verdict[Verdict.QUARANTINED],
@@ -155,19 +154,26 @@ def _model_of(name: str) -> str | None:
     return match.model.id if match and match.matched == name and match.quant is None else None
 
 
-def _open_rows(connection: Connection) -> dict[tuple[str, str, bool], Any]:
-    """Return the open rows by provider, model and whether they are in force."""
-    query = select(TOKEN_PRICE).where(TOKEN_PRICE.c.closed_at.is_(None))
-    return {(row.provider, row.model, row.verified_at is not None): row for row in connection.execute(query)}
+def _open_rows(connection: Connection) -> tuple[dict[Key, Any], dict[Key, Any]]:
+    """Return the rows in force and those that wait, by provider and model."""
+    in_force: dict[Key, Any] = {}
+    waiting: dict[Key, Any] = {}
+    for row in connection.execute(select(TOKEN_PRICE).where(TOKEN_PRICE.c.closed_at.is_(None))):
+        (waiting if row.verified_at is None else in_force)[row.provider, row.model] = row
+    return in_force, waiting
 
 
-def _held(row: Any) -> HeldPrice:
-    return HeldPrice(
-        usd=_usd(row),
-        first_seen_at=row.first_seen_at,
-        day=row.last_seen_at.date().isoformat(),
-        verdict=Verdict(row.verdict),
-    )
+def _held(rows: Mapping[Key, Any]) -> dict[Key, HeldPrice]:
+    """Return rows as they are judged by."""
+    return {
+        key: HeldPrice(
+            usd=_usd(row),
+            first_seen_at=row.first_seen_at,
+            day=row.last_seen_at.date().isoformat(),
+            verdict=Verdict(row.verdict),
+        )
+        for key, row in rows.items()
+    }
 
 
 def _usd(row: Any) -> tuple[Decimal, Decimal, Decimal | None]:
@@ -179,18 +185,14 @@ def _usd(row: Any) -> tuple[Decimal, Decimal, Decimal | None]:
     )
 
 
-def _settle(
-    connection: Connection, one: Judged, rows: Mapping[tuple[str, str, bool], Any], now: datetime
-) -> str:
-    """Keep one price; return what became of it."""
-    key = one.price.key
-    in_force, waiting = rows.get((*key, True)), rows.get((*key, False))
+def _settle(connection: Connection, one: Judged, in_force: Any, waiting: Any, now: datetime) -> str:
+    """Keep one price beside its rows, None where there is none; return what became of it."""
     is_verified = one.verdict is Verdict.VERIFIED
-    if in_force is not None and _usd(in_force) == one.usd:
+    if in_force is not None and _usd(in_force) == one.price.usd:
         _see(connection, in_force, now)
         _close(connection, waiting, now, "resolved")
         return "unchanged"
-    if waiting is not None and _usd(waiting) == one.usd:
+    if waiting is not None and _usd(waiting) == one.price.usd:
         _see(connection, waiting, now, verdict=str(one.verdict), reason=one.reason)
         if not is_verified:
             return "unchanged"
@@ -216,18 +218,16 @@ def _close(connection: Connection, row: Any, now: datetime, why: str) -> None:
         connection.execute(update(TOKEN_PRICE).where(TOKEN_PRICE.c.id == row.id).values(values))
 
 
-def _close_gone(
-    connection: Connection, rows: Mapping[tuple[str, str, bool], Any], there: set[Key], now: datetime
-) -> int:
-    """Close what the list no longer has; return how many were in force."""
-    gone = [(key, row) for key, row in rows.items() if key[:2] not in there]
-    for _, row in gone:
+def _close_gone(connection: Connection, rows: Mapping[Key, Any], there: set[Key], now: datetime) -> int:
+    """Close what the list no longer has; return how many that are."""
+    gone = [row for key, row in rows.items() if key not in there]
+    for row in gone:
         _close(connection, row, now, "gone")
-    return sum(key[2] for key, _ in gone)
+    return len(gone)
 
 
 def _row(one: Judged, now: datetime) -> Mapping[str, Any]:
-    usd_in, usd_out, cached = one.usd
+    usd_in, usd_out, cached = one.price.usd
     return {
         "provider": one.price.provider,
         "model": one.price.model,

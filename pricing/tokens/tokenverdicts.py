@@ -34,7 +34,7 @@ class HeldPrice:
     """A price as it is kept."""
 
     usd: tuple[Decimal, Decimal, Decimal | None]  # input, output, cached input [USD/Mtok]
-    day: str  # of the last time that it was seen
+    day: str  # of the last time that it was seen; "bundled, " goes before that of a bundled one
     first_seen_at: datetime | None = None  # None: bundled
     verdict: Verdict = Verdict.VERIFIED
 
@@ -46,13 +46,7 @@ class Judged:
     price: ListedPrice
     verdict: Verdict
     reason: str | None
-    model_id: str | None
-
-    @property
-    def usd(self) -> tuple[Decimal, Decimal, Decimal | None]:
-        """Input, output, cached input. [USD/Mtok]"""
-        price = self.price
-        return price.usd_per_mtok_input, price.usd_per_mtok_output, price.usd_per_mtok_cached_input
+    model_id: str
 
 
 def judge(
@@ -80,39 +74,40 @@ def judge(
     Source:
         docs/verification.md, "Token prices".
     """
-    known = {key: held.usd for key, held in _bundled(bundled).items()}
-    known |= {key: held.usd for key, held in verified.items()}
-    days = {key: f"bundled, {held.day}" for key, held in _bundled(bundled).items()}
-    days |= {key: held.day for key, held in verified.items()}
-    others = _levels(bundled)
-    mass = _moved_at_once([price for price in prices if price.key in model_ids], known)
+    known = _bundled(bundled) | dict(verified)
+    levels = _levels(bundled)
+    ours = [price for price in prices if price.key in model_ids]
+    mass = _moved_at_once(ours, known)
     judged, compared, jumped = [], 0, 0
-    for price in prices:
-        model_id = model_ids.get(price.key)
-        if model_id is None:
-            continue
-        one = Judged(price=price, verdict=Verdict.VERIFIED, reason=None, model_id=model_id)
-        reference = known.get(price.key)
-        compared += reference is not None
-        reason = _out_of_range(one.usd)
-        verdict = Verdict.REJECTED
-        if reason is None:
-            verdict = Verdict.QUARANTINED
-            if reference is not None:
-                reason = _jump(one.usd, reference, days[price.key])
-            else:
-                reason = _far(one.usd, others.get(model_id))
-        jumped += reference is not None and reason is not None
-        if reason is None or (verdict is Verdict.QUARANTINED and _has_stood(one, waiting, now)):
-            is_same = reference is not None and reference == one.usd
-            if mass is not None and not is_same and not _was_seen_on_three_days(one, waiting, now):
-                one = Judged(price=price, verdict=Verdict.QUARANTINED, reason=mass, model_id=model_id)
-            judged.append(one)
-        else:
-            judged.append(Judged(price=price, verdict=verdict, reason=reason, model_id=model_id))
+    for price in ours:
+        model_id, before = model_ids[price.key], known.get(price.key)
+        verdict, reason = _first_verdict(price, before, levels.get(model_id))
+        if before is not None:
+            compared += 1
+            jumped += reason is not None
+        waits = _same_waiting(price, waiting)
+        if verdict is Verdict.QUARANTINED and waits is not None and _has_stood(waits, now):
+            verdict, reason = Verdict.VERIFIED, None
+        is_settled = (before is not None and before.usd == price.usd) or (
+            waits is not None and _was_seen_on_three_days(waits, now)
+        )
+        if verdict is Verdict.VERIFIED and mass is not None and not is_settled:
+            verdict, reason = Verdict.QUARANTINED, mass
+        judged.append(Judged(price=price, verdict=verdict, reason=reason, model_id=model_id))
     if jumped >= AT_LEAST and jumped > TOO_MANY * compared:
         raise ParseError(f"prices: {jumped} of {compared} have jumped at once: another unit?", page="prices")
     return judged
+
+
+def _first_verdict(
+    price: ListedPrice, before: HeldPrice | None, level: tuple[Decimal, Decimal] | None
+) -> tuple[Verdict, str | None]:
+    """Return what a price is by itself, and why: against the one before, else against other providers'."""
+    reason = _out_of_range(price.usd)
+    if reason is not None:
+        return Verdict.REJECTED, reason
+    reason = _far(price.usd, level) if before is None else _jump(price.usd, before)
+    return (Verdict.VERIFIED, None) if reason is None else (Verdict.QUARANTINED, reason)
 
 
 def _bundled(prices: Sequence[TokenPrice]) -> dict[tuple[str, str], HeldPrice]:
@@ -125,7 +120,7 @@ def _bundled(prices: Sequence[TokenPrice]) -> dict[tuple[str, str], HeldPrice]:
         cached = each.usd_per_mtok_cached_input
         found[each.provider, each.model_name] = HeldPrice(
             usd=(_exact(usd_in), _exact(usd_out), None if cached is None else _exact(cached)),
-            day=each.as_of,
+            day=f"bundled, {each.as_of}",
         )
     return found
 
@@ -154,10 +149,11 @@ def _out_of_range(usd: Sequence[Decimal | None]) -> str | None:
     return None
 
 
-def _jump(usd: Sequence[Decimal | None], known: Sequence[Decimal | None], day: str) -> str | None:
-    for word, new, old in zip(("input", "output", "cached input"), usd, known, strict=True):
+def _jump(usd: Sequence[Decimal | None], known: HeldPrice) -> str | None:
+    for word, new, old in zip(("input", "output", "cached input"), usd, known.usd, strict=True):
         if new is not None and old is not None and old > 0 and not 1 / JUMP <= new / old <= JUMP:
-            return f"{word} at {new:f} USD a million tokens after {old:f} ({day}): more than {JUMP:f} times"
+            after = f"{old:f} ({known.day})"
+            return f"{word} at {new:f} USD a million tokens after {after}: more than {JUMP:f} times"
     return None
 
 
@@ -171,11 +167,9 @@ def _far(usd: Sequence[Decimal | None], level: tuple[Decimal, Decimal] | None) -
     return f"output at {output:f} USD a million tokens, {low.normalize():f} to {high.normalize():f} elsewhere"
 
 
-def _moved_at_once(
-    prices: Sequence[ListedPrice], known: Mapping[tuple[str, str], Sequence[Decimal | None]]
-) -> str | None:
+def _moved_at_once(prices: Sequence[ListedPrice], known: Mapping[tuple[str, str], HeldPrice]) -> str | None:
     """Return that most known prices moved together; None where they did not."""
-    factors = [_furthest(price, known[price.key]) for price in prices if price.key in known]
+    factors = [_furthest(price, known[price.key].usd) for price in prices if price.key in known]
     moved = [factor for factor in factors if abs(factor - 1) > ONE_FACTOR]
     if not moved:
         return None
@@ -197,21 +191,19 @@ def _furthest(price: ListedPrice, known: Sequence[Decimal | None]) -> float:
     return max(factors, key=lambda factor: abs(math.log(factor)) if factor > 0 else math.inf, default=1.0)
 
 
-def _was_seen_on_three_days(one: Judged, waiting: Mapping[tuple[str, str], HeldPrice], now: datetime) -> bool:
+def _same_waiting(price: ListedPrice, waiting: Mapping[tuple[str, str], HeldPrice]) -> HeldPrice | None:
+    """Return what was held back the last time, where it is this very price."""
+    held = waiting.get(price.key)
+    return held if held is not None and held.usd == price.usd else None
+
+
+def _was_seen_on_three_days(waits: HeldPrice, now: datetime) -> bool:
     """Whether what waits stood unchanged on two earlier days."""
-    held = waiting.get(one.price.key)
-    if held is None or held.usd != one.usd or held.first_seen_at is None:
-        return False
-    return held.first_seen_at.date().isoformat() < held.day < now.date().isoformat()
+    since = waits.first_seen_at
+    return since is not None and since.date().isoformat() < waits.day < now.date().isoformat()
 
 
-def _has_stood(one: Judged, waiting: Mapping[tuple[str, str], HeldPrice], now: datetime) -> bool:
+def _has_stood(waits: HeldPrice, now: datetime) -> bool:
     """Whether what was held back has stood unchanged for long enough."""
-    held = waiting.get(one.price.key)
-    return (
-        held is not None
-        and held.verdict is Verdict.QUARANTINED
-        and held.usd == one.usd
-        and held.first_seen_at is not None
-        and now - held.first_seen_at >= CONFIRMED_AFTER
-    )
+    since = waits.first_seen_at
+    return waits.verdict is Verdict.QUARANTINED and since is not None and now - since >= CONFIRMED_AFTER
