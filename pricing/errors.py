@@ -8,6 +8,11 @@ from planner.errors import UnknownName
 class PricingError(Exception):
     """Base of all pricing errors."""
 
+    @property
+    def line(self) -> str:
+        """What it says, without line breaks."""
+        return " ".join(str(self).split())
+
 
 class FetchError(PricingError):
     """Network, status or deadline; try again later."""

@@ -69,7 +69,7 @@ class Exchange:
             page = client.fetch(BANK.request(), BANK)
             brought = read_rates(page, _per_euro(self._known), self._now.date())
         except PricingError as error:
-            self._reason = " ".join(str(error).split())
+            self._reason = error.line
             return
         client.settle(BANK, is_read=True)
         self._brought, self._reason = brought, None

@@ -84,7 +84,7 @@ def ask(client: Fetcher) -> Brought:
     try:
         prices, problems = read_prices(client.fetch(LITELLM.request(), LITELLM))
     except PricingError as error:
-        return Brought(reason=" ".join(str(error).split()))
+        return Brought(reason=error.line)
     client.settle(LITELLM, is_read=True)
     return Brought(prices=tuple(prices), problems=tuple(problems))
 
@@ -108,7 +108,7 @@ def keep(connection: Connection, brought: Brought, ids: Mapping[Key, str], now: 
     try:
         judged = judge(brought.prices, _held(in_force), _held(waiting), all_token_prices(), ids, now)
     except PricingError as error:
-        return TokenReport(reason=" ".join(str(error).split()))
+        return TokenReport(reason=error.line)
     moved = Counter(
         _settle(connection, one, in_force.get(one.price.key), waiting.get(one.price.key), now)
         for one in judged

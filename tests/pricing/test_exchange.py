@@ -11,7 +11,7 @@ import pytest
 
 from planner.answers.money import Money
 from planner.catalogues.currencies import all_currencies
-from pricing.errors import ParseError
+from pricing.errors import FetchError, ParseError
 from pricing.http import Client
 from pricing.money.ecb import BANK, DayRates, read_rates
 from pricing.money.exchange import Exchange
@@ -22,6 +22,8 @@ from pricing.running.reports import RunReport
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.tokens import tokenprices
+from pricing.tokens.tokenprices import Brought
 from tests.pricing.loopback import LoopbackServer
 
 NOW = datetime(2026, 11, 30, 18, 0, tzinfo=UTC)
@@ -307,6 +309,18 @@ def test_a_bank_that_hangs_holds_up_nobody_for_long(monkeypatch: pytest.MonkeyPa
         "no new rates of exchange (the bank has not answered); those of 2026-10-30 were used"
     )
     let_go.set()
+
+
+def test_an_error_of_several_lines_is_told_in_one() -> None:
+    class Refusing:
+        def fetch(self, request: Request, provider: Site) -> Page:
+            raise FetchError("said\n  503 \r\n later")
+
+        def settle(self, provider: Site, *, is_read: bool) -> None:
+            pytest.fail("nothing was read")
+
+    assert Exchange(all_currencies(), Refusing(), NOW).report().reason == "said 503 later"
+    assert tokenprices.ask(Refusing()) == Brought(reason="said 503 later")
 
 
 # -- what a person sees -------------------------------------------------------------------------------
