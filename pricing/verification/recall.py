@@ -76,7 +76,6 @@ class Memory:
         self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
-        self._earlier: dict[Key, dict[Decimal, datetime]] = defaultdict(dict)
         self._bundled: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._stood: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._accepted: dict[Key, KnownPrice] = {}
@@ -103,16 +102,12 @@ class Memory:
         if price.origin == Origin.SNAPSHOT:
             self._bundled[_machine(price)].append(price)
         else:
-            of_own = self._earlier[own]
-            of_own[price.usd_per_hour] = max(
-                price.last_seen_at, of_own.get(price.usd_per_hour, price.last_seen_at)
-            )
             self._stood[own].append(price)
         is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
         if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
             self._accepted[own] = price
-        for number, (_, key_of) in enumerate(_LEVELS, start=1):
-            of_level = self._verified[(number, *_device(price), *key_of(price))]
+        for number in range(1, len(_LEVELS) + 1):
+            of_level = self._verified[_level_key(number, price)]
             if own not in of_level or _is_newer(price, of_level[own]):
                 of_level[own] = price
 
@@ -126,8 +121,7 @@ class Memory:
 
     def at_level(self, offer: Offer, number: int) -> Recollection | None:
         """Return what is remembered at one level: the middle of the newest price of each series."""
-        what, key_of = _LEVELS[number - 1]
-        key = (number, *_device(offer), *key_of(offer))
+        key = _level_key(number, offer)
         if key not in self._verified:
             return None
         if key not in self._middles:
@@ -136,7 +130,7 @@ class Memory:
         middle, seen_at, span, is_collected = self._middles[key]
         return Recollection(
             level=number,
-            what=what,
+            what=_LEVELS[number - 1][0],
             usd_per_gpu_hour=middle,
             usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
             seen_at=seen_at,
@@ -147,8 +141,7 @@ class Memory:
     def shows(self, offer: Offer, known: Recollection) -> bool:
         """Whether a late price of that level is this one, per GPU, or a later one of these GPUs there."""
         of_level, of_gpus = (
-            self._verified.get((number, *_device(offer), *_LEVELS[number - 1][1](offer)), {}).values()
-            for number in (known.level, 3)
+            self._verified.get(_level_key(number, offer), {}).values() for number in (known.level, 3)
         )
         late = [one for one in of_level if one.last_seen_at >= known.seen_at - LATELY]
         late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and _is_beside(one, offer)]
@@ -161,9 +154,7 @@ class Memory:
         return len(own) < len(prices) and all(first_seen_at > since for first_seen_at in own)
 
     def waited(self, offer: Offer) -> Recollection | None:
-        """Return the last other price of this very offer that waits, where none was ever verified."""
-        if self.nearest(offer) is not None:
-            return None
+        """Return the last other price of this very offer that waits; asked where none was ever verified."""
         others = [
             price
             for price in self._waiting.get(_series(offer), [])
@@ -197,44 +188,35 @@ class Memory:
 
     def had_before(self, offer: Offer) -> datetime | None:
         """Return when this very offer was last seen at exactly this price before its last verified one."""
-        seen_at = self._earlier.get(_series(offer), {}).get(offer.usd_per_hour)
-        newest = self._last_verified(offer)
+        own, newest = _series(offer), self._last_verified(offer)
+        stood = [price for price in self._stood.get(own, ()) if price.usd_per_hour == offer.usd_per_hour]
         waited = [
-            price.last_seen_at
-            for price in self._waiting.get(_series(offer), [])
+            price
+            for price in self._waiting.get(own, ())
             if newest is not None and price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
         ]
-        return max([*waited, *([] if seen_at is None else [seen_at])], default=None)
+        return max((price.last_seen_at for price in (*stood, *waited)), default=None)
 
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price, a leap away, is an earlier one: bundled, or of longer standing than this."""
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
         if not is_leap(ratio):  # an exchange rate or a tax may meet an earlier price by chance
             return False
-        bundled = [
-            price
-            for price in self._bundled.get(_machine(offer), [])
-            if price.instance_type == offer.instance_type
-        ]
+        bundled = self._bundled.get(_machine(offer), ())
         if any(
             _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
         ):
             return True
-        before, since = (
-            sum(
-                (
-                    one.last_seen_at - one.first_seen_at
-                    for one in self._stood.get(_series(offer), [])
-                    if is_same(one.usd_per_hour, usd)
-                ),
-                timedelta(0),
-            )
-            for usd in (offer.usd_per_hour, now.usd_per_hour)
-        )
-        return before > since
+        return self._stood_for(offer, offer.usd_per_hour) > self._stood_for(offer, now.usd_per_hour)
+
+    def _stood_for(self, offer: Offer, usd_per_hour: Decimal | float) -> timedelta:
+        """Return how long this very offer cost so much, all times together."""
+        prices = self._stood.get(_series(offer), ())
+        stood = [one for one in prices if is_same(one.usd_per_hour, usd_per_hour)]
+        return sum((one.last_seen_at - one.first_seen_at for one in stood), timedelta(0))
 
     def _last_verified(self, offer: Offer) -> datetime | None:
-        own = self._verified.get((1, *_device(offer), *_LEVELS[0][1](offer)), {})
+        own = self._verified.get(_level_key(1, offer), {})
         return max((price.last_seen_at for price in own.values()), default=None)
 
     def accepted(self, offer: Offer) -> Decimal | None:
@@ -264,14 +246,25 @@ def is_leap(factor: float) -> bool:
     return not 1 / LEAP < factor < LEAP
 
 
-def _device(one: Offer | KnownPrice) -> Key:
-    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
-    return (one.gpu, one.tier, fraction is not None, one.gpu_only)
+def _level_key(number: int, one: Offer | KnownPrice) -> Key:
+    """Return what is compared at a level."""
+    return (
+        number,
+        one.gpu,
+        one.tier,
+        one.gpu_fraction is not None,
+        one.gpu_only,
+        *_LEVELS[number - 1][1](one),
+    )
+
+
+def _slice(one: Offer | KnownPrice) -> float | None:
+    return None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
 
 
 def _machine(one: Offer | KnownPrice) -> Key:
-    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
-    return (*_device(one), fraction, one.gpu_count)
+    """Return what is the same instance wherever it stands."""
+    return (one.instance_type, one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
 
 
 def _place(one: Offer | KnownPrice) -> str:
@@ -290,9 +283,8 @@ def _term(one: Offer | KnownPrice) -> str:
 
 
 def _series(one: Offer | KnownPrice) -> Key:
-    fraction = None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
-    where = (_place(one), one.tier, one.gpu_only, _term(one))
-    return (one.instance_type, one.gpu, one.gpu_count, fraction, *where)
+    """Return what is this very offer."""
+    return (*_machine(one), _place(one), _term(one))
 
 
 def _is_newer(one: KnownPrice, other: KnownPrice) -> bool:
