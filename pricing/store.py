@@ -1,27 +1,18 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
 import json
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Collection, Mapping
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import text
 
 from planner.rates import Rate
-from pricing.errors import StoreError
 from pricing.storage import database, queries, rating
-from pricing.storage.engines import (
-    TIMEOUT_S,
-    Target,
-    find_target,
-    reading_engine,
-    store_errors,
-    writing_engine,
-)
+from pricing.storage.engines import TIMEOUT_S, find_target
 from pricing.storage.memory import KnownPrice, ProviderResult
 from pricing.storage.queries import Where
+from pricing.storage.sessions import Sessions
 from pricing.storage.statuses import replaced_pages, statuses, unchanged_since
 from pricing.storage.stored import LeftOut, ProviderStatus, StoredOffer
 
@@ -39,29 +30,16 @@ if TYPE_CHECKING:
 
 # Verified prices last seen longer ago stay out of plans. Source: docs/interface.md, --max-price-age.
 MAX_AGE_DAYS = 14.0
-# A writer on PostgreSQL waits for the one before it, as SQLite does by itself. The letters "brkw".
-WRITE_LOCK = 0x62726B77
-
 Names = str | Collection[str] | None
 
 
-class Store:
+class Store(Sessions):
     """
     A database of prices.
 
     May be shared by threads: each call opens, uses and closes its own transaction. Every failure is a
     `StoreError` in one line.
     """
-
-    def __init__(self, target: Target, *, timeout_s: float = TIMEOUT_S, memory: Engine | None = None) -> None:
-        self._target = target
-        self._timeout_s = timeout_s
-        self._memory = memory
-        # A database in memory is one connection: threads take turns on it, and none closes it under another.
-        # One in a file has a connection for each use, one on a server a pool of them.
-        self._turn: AbstractContextManager[object] = nullcontext() if memory is None else threading.RLock()
-        self._making = threading.Lock()
-        self._engines: dict[Callable[[Target, float], Engine], Engine] = {}
 
     @classmethod
     def open(cls, url: str, *, timeout_s: float = TIMEOUT_S) -> Self:
@@ -81,37 +59,6 @@ class Store:
     def in_memory(cls, *, snapshot: bool = True) -> Self:
         """Return a store that ends with the process, for trials."""
         return cls(find_target("sqlite://"), memory=database.new_memory_engine(snapshot=snapshot))
-
-    def close(self) -> None:
-        """Let go of all connections."""
-        with self._making:
-            for engine in self._engines.values():
-                engine.dispose()
-            self._engines.clear()
-        if self._memory is not None:
-            with self._turn:
-                self._memory.dispose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    @property
-    def label(self) -> str:
-        """Where it is: a path, or an address without password."""
-        return self._target.label
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether nothing can be added."""
-        return self._target.is_read_only
-
-    @property
-    def target(self) -> Target:
-        """Which database it is."""
-        return self._target
 
     def revision(self) -> int:
         """Return a number that every write raises: what was computed is good while it stands."""
@@ -360,39 +307,6 @@ class Store:
             rows = connection.execute(query, {"prefix": f"{prefix}%"}).all()
         found = {str(row.name): json.loads(row.value) for row in rows}
         return {name: value for name, value in found.items() if isinstance(value, dict)}
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with (
-            self._turn,
-            store_errors(self._target, self._timeout_s),
-            self._engine(reading_engine).begin() as connection,
-        ):
-            yield connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        if self.is_read_only:
-            raise StoreError(
-                f"database {self.label}: is read-only; make it writable or set BREAKEVEN_DATABASE_URL"
-            )
-        with (
-            self._turn,
-            store_errors(self._target, self._timeout_s),
-            self._engine(writing_engine).begin() as connection,
-        ):
-            if not self._target.is_sqlite:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": WRITE_LOCK})
-            yield connection
-
-    def _engine(self, make: Callable[[Target, float], Engine]) -> Engine:
-        """Return the engine for reading or writing, made once also where several threads ask for it first."""
-        if self._memory is not None:
-            return self._memory
-        with self._making:
-            if make not in self._engines:
-                self._engines[make] = make(self._target, self._timeout_s)
-            return self._engines[make]
 
 
 def _selection(

@@ -95,7 +95,7 @@ def test_each_use_of_a_file_has_a_connection_of_its_own(file: Path) -> None:
 
 
 def test_an_engine_is_made_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pricing import store as module
+    from pricing.storage import sessions as module
 
     made: list[object] = []
     real = module.reading_engine
