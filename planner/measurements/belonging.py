@@ -14,8 +14,8 @@ from planner.measurements.benchmarks import (
     is_placed_by_hand,
 )
 from planner.measurements.names import file_stem, find_published, gguf_format
-from planner.memory import weights
 from planner.scenario import Scenario
+from planner.serving.hosting import HostLayers, host_share
 from planner.workload import Workload
 
 # An offload that is given as the message writes it, with two places, is the same.
@@ -121,14 +121,13 @@ def check_offload(row: Mapping[str, Any], work: Workload) -> str | None:
             allowed = "a measurement with all of the model on the GPU, or the offload that it ran with"
             raise InvalidScenario("sizing", "tensors placed by name", allowed)
         return f"it does not say how much lay in host memory: offload {asked:g} is taken" if asked else None
-    held, whole = weights(model, work.quant), layers or 0
-    experts = max(0, min(expert_layers, model.num_layers) - whole)
-    share = (whole + experts * float(held.routed_bytes / held.total_bytes)) / model.num_layers
+    held = HostLayers(whole=layers or 0, experts=expert_layers)
+    share = host_share(model, work.quant, held)
     if (share > 0.0) is (asked > 0.0) and abs(share - asked) <= 1.0 / model.num_layers + _ROUNDED:
         return None
     allowed = f"a measurement at offload {asked:g}" if asked else "a measurement with all of it on the GPU"
-    found = f"{whole} of {model.num_layers} layers in host memory"
-    if experts:
+    found = f"{held.whole} of {model.num_layers} layers in host memory"
+    if expert_layers > held.whole:
         found = f"experts of {expert_layers} of {model.num_layers} layers in host memory"
     raise InvalidScenario("sizing", found, f"{allowed}, or offload {share:.2f}")
 

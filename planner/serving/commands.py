@@ -5,6 +5,7 @@ import math
 from planner.catalogues.quants import QuantFamily
 from planner.memory import visible_bytes
 from planner.serving.constants import constants, is_tensor_parallel
+from planner.serving.hosting import layers_to_host
 from planner.sizing import Sizing
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Layout
@@ -39,8 +40,8 @@ def _llama_server(sizing: Sizing, name: str, online: str | None) -> list[str]:
     source = ["-hf", f"{name}:{work.quant.name}"] if is_known else ["-m", name]
     if work.quant.family is QuantFamily.NATIVE and is_known:
         source = ["-m", "$MODEL"]  # a folder of safetensors has to be converted first
-    layers = work.model.num_layers
-    on_gpu = math.floor(layers * (1.0 - work.offload_fraction)) if work.offload_fraction else 999
+    held = layers_to_host(work)
+    on_gpu = work.model.num_layers - held.whole if held.whole else 999
     arguments = [
         "llama-server",
         *source,
@@ -50,6 +51,7 @@ def _llama_server(sizing: Sizing, name: str, online: str | None) -> list[str]:
         str(work.batch),
         "--n-gpu-layers",
         str(on_gpu),
+        *(["--n-cpu-moe", str(held.experts)] if held.experts else []),
         "--flash-attn",
         "on",
     ]

@@ -2,14 +2,18 @@ import json
 import shlex
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import aliases_of, all_models
 from planner.catalogues.quants import all_quants, find_quant
 from planner.launch import launch, launches, to_document
+from planner.measurements.belonging import check_offload
+from planner.serving.hosting import host_share, layers_to_host
 from planner.serving.repositories import is_copy_of, repository_for
 from planner.sizing import size
-from planner.workload import Engine, KvDtype, Machine, Workload, engine_for
+from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
 
 
 def sized(name, quant, machine="H200 SXM", count=1, **settings):
@@ -64,10 +68,45 @@ def test_trtllm_serve():
     assert found[found.index("--max_batch_size") + 1] == "16"
 
 
-def test_offload_is_passed_on():
-    llama = sized("qwen3-coder-480b-a35b", "Q4_K_M", "H100 SXM", offload_fraction=0.75)
-    found = words(launch(llama).command)
+@pytest.mark.parametrize(
+    ("name", "offload", "layers", "experts"),
+    [
+        ("llama-3.3-70b-instruct", 0.75, "20", None),  # of 80 layers a quarter
+        ("qwen3-coder-480b-a35b", 0.75, "999", "48"),  # 62 x 0.75 / 0.97428, routed experts being 97.4 %
+        ("qwen3-coder-480b-a35b", 0.99, "24", "62"),  # (0.99 - 0.97428) / 0.02572 of 62 layers is 37.9
+        ("qwen3-coder-480b-a35b", 1.0, "0", "62"),
+        ("deepseek-v3-0324", 0.5, "999", "33"),  # 3 layers have no experts: 3 + 58 x 0.5 / 0.97408 = 32.8
+        ("llama-4-maverick", 0.5, "999", "26"),  # every other of 48 layers has: 48 x 0.5 / 0.95695 = 25.1
+    ],
+)
+def test_offload_starts_llama_cpp_with_the_experts_in_host_memory_first(name, offload, layers, experts):
+    found = words(launch(sized(name, "Q4_K_M", "H100 SXM", offload_fraction=offload)).command)
+    assert found[found.index("--n-gpu-layers") + 1] == layers
+    assert ("--n-cpu-moe" in found) is (experts is not None)
+    assert experts is None or found[found.index("--n-cpu-moe") + 1] == experts
+
+
+def test_the_simple_method_offloads_whole_layers():
+    asked = {"offload_fraction": 0.75, "method": Method.SIMPLE}
+    found = words(launch(sized("qwen3-coder-480b-a35b", "Q4_K_M", "H100 SXM", **asked)).command)
     assert found[found.index("--n-gpu-layers") + 1] == "15"  # of 62 layers a quarter
+    assert "--n-cpu-moe" not in found
+
+
+@settings(max_examples=60)
+@given(
+    model=st.sampled_from([model for model in all_models().values() if model.moe or model.num_layers == 36]),
+    offload=st.integers(1, 100),
+)
+def test_a_benchmark_of_what_was_launched_is_taken_for_the_same_offload(model, offload):
+    work = Workload(model=model, quant=find_quant("Q4_K_M"), offload_fraction=offload / 100)
+    held = layers_to_host(work)
+    row = {"n_gpu_layers": model.num_layers - held.whole, "n_cpu_moe": held.experts}
+    assert check_offload(row, work) is None
+    assert host_share(model, work.quant, held) >= offload / 100 - 1e-9
+
+
+def test_offload_is_passed_on():
     vllm = sized("llama-3.3-70b-instruct", "FP8", "RTX 4090", 2, offload_fraction=0.8)
     found = words(launch(vllm).command)
     assert found[found.index("--cpu-offload-gb") + 1] == "28"  # 67.68 GiB x 0.8 / 2 = 27.07
