@@ -15,7 +15,6 @@ from planner.serving.ceiling import check_possible
 from planner.serving.estimate import (
     BOUNDS,
     MemoryColumns,
-    Question,
     SpeedColumns,
     largest_batch,
     largest_context,
@@ -24,7 +23,7 @@ from planner.serving.estimate import (
     spilled_bytes,
 )
 from planner.serving.notes import has_rates, machine_notes, model_context, workload_notes
-from planner.serving.question import question_of, weights_of
+from planner.serving.question import Question, question_of, weights_of
 from planner.serving.ranges import Span, decode_span_of, span_of
 from planner.serving.speeds import Bound, Speed, SpeedSource, corrected, stated
 from planner.units import GB, GIB

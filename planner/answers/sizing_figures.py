@@ -9,8 +9,7 @@ from planner.answers.figure import Figure
 from planner.cost import usd_per_million_tokens
 from planner.memory import CacheLayout, cache_layout, replicas_of_cache, visible_bytes
 from planner.serving.constants import constants
-from planner.serving.estimate import Question
-from planner.serving.question import question_of, weights_of
+from planner.serving.question import Question, question_of, weights_of
 from planner.serving.shape import shape_of
 from planner.serving.speeds import SpeedSource
 from planner.sizing import Sizing

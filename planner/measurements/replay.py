@@ -14,16 +14,8 @@ from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
 from planner.memory import Weights, weights
 from planner.serving.devices import Column
-from planner.serving.estimate import (
-    Parallel,
-    Question,
-    hardware_of,
-    largest_batch,
-    offload_of,
-    place_of,
-    work_columns,
-)
-from planner.serving.question import question_of
+from planner.serving.estimate import hardware_of, largest_batch, offload_of, place_of, work_columns
+from planner.serving.question import Parallel, Question, question_of
 from planner.serving.reached import Conditions, Parameters, Place, fitted, reached
 from planner.serving.shape import shape_of
 from planner.serving.work import Work

@@ -1,15 +1,11 @@
 """Memory and speed of many configurations at once: the formulas of memory.py and speed.py put together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.memory import (
-    CacheLayout,
-    Weights,
-    cache_layout,
     kv_cache_bytes,
     largest_that_fits,
     llama_cpp_runtime_bytes,
@@ -19,9 +15,9 @@ from planner.memory import (
     usable_bytes,
 )
 from planner.serving.constants import constants, is_tensor_parallel
-from planner.serving.devices import Column, Devices, link_for
-from planner.serving.reached import ENGINES, NOW, Conditions, Index, Place, Reached, reached
-from planner.serving.shape import Shape
+from planner.serving.devices import Column, link_for
+from planner.serving.question import Question
+from planner.serving.reached import ENGINES, Place, Reached, reached
 from planner.serving.work import Work, mixer_bytes, work_of
 from planner.speed import (
     Hardware,
@@ -36,93 +32,10 @@ from planner.speed import (
     steady_state,
 )
 from planner.units import GIB, Numbers
-from planner.workload import Engine, KvDtype, Method
+from planner.workload import Engine, Method
 
 # Values of `SpeedColumns.bound`, in the order of planner.sizing.Bound.
 BOUNDS = ("memory", "compute", "interconnect", "host")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel:
-    """How GPUs share a model where that is not the engine's default; numbers or arrays."""
-
-    tensor: Numbers | None = None  # ranks that share each layer; None: what stages leave
-    stages: Numbers | None = None  # groups with layers of their own
-    experts: Numbers = 1.0  # ranks among which whole experts are shared out
-    attention: Numbers = 1.0  # groups that hold attention and sequences of their own
-
-
-BY_ENGINE = Parallel()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One model asked of many machines; numbers or arrays that broadcast against the columns."""
-
-    shape: Shape
-    weights: Weights
-    simple_active_params: Numbers
-    engine: Engine
-    method: Method
-    kv_dtype: KvDtype | Sequence[KvDtype]  # one, or one for each row
-    context_tokens: Numbers
-    batch: Numbers
-    input_tokens: Numbers
-    output_tokens: Numbers
-    offload_fraction: Numbers
-    host_bytes_per_s: Numbers
-    columns: Devices
-    peak_flops: Column
-    precision: Index  # what the products run in, into planner.serving.reached.PRECISIONS
-    blocks: Index  # of the format, into planner.serving.reached.BLOCKS
-    gpu_count: Numbers
-    parallel: Parallel = BY_ENGINE
-    offloads_experts_first: bool = False
-    cached_tokens: Numbers = 0.0  # of each prompt, found in a cache of prefixes
-    drafted_tokens: Numbers = 0.0  # proposed by a draft of one layer and verified in one step
-    acceptance: Numbers = 0.0  # of each of them
-    memory_fraction: float | None = None  # of a server; None: the engine's own
-    most_sequences: float | None = None  # that a server is set up for; None: the engine's own
-    conditions: Conditions = NOW
-
-    @property
-    def sharing(self) -> Numbers:
-        """GPUs that work on one layer together: all with tensor parallelism, 1 where layers are split."""
-        if self.parallel.tensor is not None:
-            return self.parallel.tensor
-        if not is_tensor_parallel(self.engine):
-            return 1.0
-        return self.gpu_count / (1.0 if self.parallel.stages is None else self.parallel.stages)
-
-    @property
-    def stages(self) -> Numbers:
-        """Groups of GPUs that hold layers of their own."""
-        return self.gpu_count / self.sharing
-
-    @property
-    def ranks(self) -> Numbers:
-        """Tensor-parallel ranks that hold the cache of one sequence."""
-        return self.sharing / self.parallel.attention if self.layout.is_replicated else 1.0
-
-    @property
-    def layout(self) -> CacheLayout:
-        """How the engine lays out its cache."""
-        return cache_layout(self.engine, self.method)
-
-    @property
-    def kv_bytes_per_element(self) -> Numbers:
-        """Bytes of a cached element; the sizing page rounds 8 and 4 bit down to whole bits."""
-        if isinstance(self.kv_dtype, KvDtype):
-            return _cached_bytes(self.kv_dtype, self.method)
-        by_dtype = {dtype: _cached_bytes(dtype, self.method) for dtype in KvDtype}
-        return np.array([by_dtype[dtype] for dtype in self.kv_dtype])
-
-
-def _cached_bytes(dtype: KvDtype, method: Method) -> float:
-    exact = dtype.bytes_per_element
-    if method is Method.CALIBRATED:
-        return exact
-    return {KvDtype.Q8_0: 1.0, KvDtype.Q4_0: 0.5}.get(dtype, exact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

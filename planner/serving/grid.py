@@ -11,7 +11,8 @@ from planner.catalogues.models import Model
 from planner.catalogues.quants import QuantFormat
 from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.serving.devices import Devices, devices, simple_peak_flops
-from planner.serving.estimate import Question, memory_columns, speed_columns
+from planner.serving.estimate import memory_columns, speed_columns
+from planner.serving.question import Question
 from planner.serving.reached import blocks_of
 from planner.serving.shape import shape_of
 from planner.speed import host_bytes_per_s

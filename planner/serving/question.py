@@ -1,18 +1,102 @@
-"""One workload on some machines as columns: what the formulas of memory and speed take."""
+"""One workload on some machines as columns: what the formulas take, and how it is made."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.memory import Weights, simple_active_params, simple_weights, weights
+from planner.memory import CacheLayout, Weights, cache_layout, simple_active_params, simple_weights, weights
 from planner.serving.constants import is_tensor_parallel
-from planner.serving.devices import devices, simple_peak_flops
-from planner.serving.estimate import BY_ENGINE, Parallel, Question
-from planner.serving.reached import blocks_of
-from planner.serving.shape import shape_of
+from planner.serving.devices import Column, Devices, devices, simple_peak_flops
+from planner.serving.reached import NOW, Conditions, Index, blocks_of
+from planner.serving.shape import Shape, shape_of
 from planner.speed import host_bytes_per_s
-from planner.workload import Engine, Layout, Machine, Method, Workload
+from planner.units import Numbers
+from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """How GPUs share a model where that is not the engine's default; numbers or arrays."""
+
+    tensor: Numbers | None = None  # ranks that share each layer; None: what stages leave
+    stages: Numbers | None = None  # groups with layers of their own
+    experts: Numbers = 1.0  # ranks among which whole experts are shared out
+    attention: Numbers = 1.0  # groups that hold attention and sequences of their own
+
+
+BY_ENGINE = Parallel()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One model asked of many machines; numbers or arrays that broadcast against the columns."""
+
+    shape: Shape
+    weights: Weights
+    simple_active_params: Numbers
+    engine: Engine
+    method: Method
+    kv_dtype: KvDtype | Sequence[KvDtype]  # one, or one for each row
+    context_tokens: Numbers
+    batch: Numbers
+    input_tokens: Numbers
+    output_tokens: Numbers
+    offload_fraction: Numbers
+    host_bytes_per_s: Numbers
+    columns: Devices
+    peak_flops: Column
+    precision: Index  # what the products run in, into planner.serving.reached.PRECISIONS
+    blocks: Index  # of the format, into planner.serving.reached.BLOCKS
+    gpu_count: Numbers
+    parallel: Parallel = BY_ENGINE
+    offloads_experts_first: bool = False
+    cached_tokens: Numbers = 0.0  # of each prompt, found in a cache of prefixes
+    drafted_tokens: Numbers = 0.0  # proposed by a draft of one layer and verified in one step
+    acceptance: Numbers = 0.0  # of each of them
+    memory_fraction: float | None = None  # of a server; None: the engine's own
+    most_sequences: float | None = None  # that a server is set up for; None: the engine's own
+    conditions: Conditions = NOW
+
+    @property
+    def sharing(self) -> Numbers:
+        """GPUs that work on one layer together: all with tensor parallelism, 1 where layers are split."""
+        if self.parallel.tensor is not None:
+            return self.parallel.tensor
+        if not is_tensor_parallel(self.engine):
+            return 1.0
+        return self.gpu_count / (1.0 if self.parallel.stages is None else self.parallel.stages)
+
+    @property
+    def stages(self) -> Numbers:
+        """Groups of GPUs that hold layers of their own."""
+        return self.gpu_count / self.sharing
+
+    @property
+    def ranks(self) -> Numbers:
+        """Tensor-parallel ranks that hold the cache of one sequence."""
+        return self.sharing / self.parallel.attention if self.layout.is_replicated else 1.0
+
+    @property
+    def layout(self) -> CacheLayout:
+        """How the engine lays out its cache."""
+        return cache_layout(self.engine, self.method)
+
+    @property
+    def kv_bytes_per_element(self) -> Numbers:
+        """Bytes of a cached element; the sizing page rounds 8 and 4 bit down to whole bits."""
+        if isinstance(self.kv_dtype, KvDtype):
+            return _cached_bytes(self.kv_dtype, self.method)
+        by_dtype = {dtype: _cached_bytes(dtype, self.method) for dtype in KvDtype}
+        return np.array([by_dtype[dtype] for dtype in self.kv_dtype])
+
+
+def _cached_bytes(dtype: KvDtype, method: Method) -> float:
+    exact = dtype.bytes_per_element
+    if method is Method.CALIBRATED:
+        return exact
+    return {KvDtype.Q8_0: 1.0, KvDtype.Q4_0: 0.5}.get(dtype, exact)
 
 
 def weights_of(workload: Workload) -> Weights:

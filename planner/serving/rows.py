@@ -15,9 +15,9 @@ from planner.catalogues.results import Result
 from planner.measurements.corrections import case_of, corrections
 from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.serving.devices import Column, Devices, devices, simple_peak_flops
-from planner.serving.estimate import Question, memory_columns, speed_columns
+from planner.serving.estimate import memory_columns, speed_columns
 from planner.serving.notes import has_rates
-from planner.serving.question import offloads_experts_first
+from planner.serving.question import Question, offloads_experts_first
 from planner.serving.reached import PRECISIONS, blocks_of
 from planner.serving.shape import shape_of, stacked
 from planner.speed import host_bytes_per_s
