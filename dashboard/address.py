@@ -33,8 +33,8 @@ def read(page: str) -> None:
         return
     params = {name: st.query_params.get_all(name) for name in st.query_params}
     session[_ASKED], said = state.read_address(params)
-    for name in state.FIELDS:
-        session[name] = state.as_widget_value(name, getattr(session[_ASKED], name))
+    for name, field in state.FIELDS.items():
+        session[name] = field.as_widget_value(getattr(session[_ASKED], name))
     held, more = state.read_page_keys(params, page)
     for name, value in held.items():
         session[name] = value

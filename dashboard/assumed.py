@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, parts, state, what_if
-from dashboard.form.fields import FIELDS
+from dashboard.form.fields import FIELDS, typed_number
 from dashboard.what_if import Influence
 from planner.assumptions import all_assumptions
 from planner.errors import PlannerError
@@ -54,7 +54,7 @@ def table(
 
     session = st.session_state
     turn = f"{key}_{session.get(_TURN, 0)}"  # another table after a change: its rows may stand elsewhere
-    frame = pd.DataFrame(list(rows))
+    frame = pd.DataFrame([{**row, NOW: None if row[NOW] is None else f"{row[NOW]:.10g}"} for row in rows])
     st.data_editor(
         frame,
         hide_index=True,
@@ -92,7 +92,8 @@ def _columns(currency: str) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     return {
         "assumption": text(pinned=True, width=205),
-        NOW: number("value", format="%.6g", width=80, help="Type another; empty is the default"),
+        # As text: a cell for numbers drops a decimal comma, and makes 35 of 0,35.
+        NOW: text("value", width=85, alignment="right", help="Type another; empty is the default"),
         "effect": st.column_config.LineChartColumn(
             "effect",
             width=110,
@@ -113,10 +114,16 @@ def _columns(currency: str) -> dict[str, Any]:
 def _take(session: MutableMapping[Any, Any], key: str, names: Sequence[str]) -> None:
     """Take over what was typed into the table, or say why not."""
     for place, cells in session[key]["edited_rows"].items():
-        if NOW in cells:
-            refused = change(session, names[int(place)], cells[NOW])
-            if refused:
-                session[_REFUSED] = refused
+        if NOW not in cells:
+            continue
+        name, typed = names[int(place)], cells[NOW]
+        try:
+            value = None if typed in (None, "") else typed_number(name, typed, "a number")
+            refused = change(session, name, value)
+        except PlannerError as error:
+            refused = str(error)
+        if refused:
+            session[_REFUSED] = refused
     session[_TURN] = session.get(_TURN, 0) + 1
     session[_CHANGED] = True
 
@@ -138,8 +145,8 @@ def change(session: MutableMapping[Any, Any], name: str, value: float | None) ->
         return f"{name.replace('_', ' ')} is what sources spread over, not a value: --set has no name for it"
     if record.option is not None:
         field = FIELDS[name]
-        taken = field.default if value is None else state.clamped(field, type(field.default)(value))
-        wanted = {name: taken}
+        taken = None if value is None else field.as_widget_value(state.clamped(field, float(value)))
+        wanted = {name: field.default if taken is None else taken}
     else:
         held = dict(item.partition("=")[::2] for item in session.get("set") or ())
         held.pop(name, None)

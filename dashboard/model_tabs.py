@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import frame, parts, simulator, state, tables
+from dashboard.form.fields import typed_number
 from dashboard.rows import size_rows
+from planner.errors import InvalidScenario, PlannerError
 from planner.serving import capacity
 from planner.sizing import Sizing
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
+
+RESERVE = "reserve_gb"  # room of the capacity screen; of the address
+_REFUSED = "_reserve_refused"
 
 
 def capacity_screen(sizing: Sizing) -> None:
@@ -21,16 +26,7 @@ def capacity_screen(sizing: Sizing) -> None:
         "Would the weights fit at all, before anything is known of engine and cache? Labelled parameters at "
         "one precision throughout, and 15 % of each GPU kept free. It can reject a machine, not promise one."
     )
-    budget = st.number_input(
-        "Room for caches, workspace and buffers of all requests [GB]",
-        0.0,
-        state.MOST_RESERVE_GB,
-        0.0,
-        5.0,
-        key="reserve_gb",
-        persist_state="session",
-        width=420,
-    )
+    budget = _reserve_gb()
     gpu = sizing.machine.gpu
     document = capacity.to_document(sizing.workload.model, gpu, budget)
     number = st.column_config.NumberColumn
@@ -46,6 +42,29 @@ def capacity_screen(sizing: Sizing) -> None:
         },
         key="capacity",
     )
+
+
+def _reserve_gb() -> float:
+    """Ask for the room that is kept beside the weights; of what cannot be read the last one stays."""
+    session, widget = st.session_state, f"{RESERVE}_widget"
+    session[widget] = f"{session[RESERVE]:.15g}"
+    label = "Room for caches, workspace and buffers of all requests [GB]"
+
+    def take() -> None:
+        allowed = f"a number from 0 to {state.MOST_RESERVE_GB:,.0f}"
+        try:
+            typed = typed_number(label, session[widget] or 0.0, allowed)
+            if not 0.0 <= typed <= state.MOST_RESERVE_GB:
+                raise InvalidScenario(label, typed, allowed)
+            session[RESERVE] = typed
+        except PlannerError as error:
+            session[_REFUSED] = str(error)
+
+    st.text_input(label, key=widget, on_change=take, width=420)
+    refused = session.pop(_REFUSED, None)
+    if refused is not None:
+        st.warning(parts.plain(refused))
+    return float(session[RESERVE])
 
 
 def record(sizing: Sizing) -> None:

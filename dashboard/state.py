@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.form.fields import FIELDS, GROUPS, Field, Kind, as_widget_value
+from dashboard.form.fields import FIELDS, GROUPS, Field, Kind
 from planner.assumptions import split_settings
 from planner.catalogues.gpus import find_gpu
 from planner.catalogues.models import find_model
@@ -30,7 +30,6 @@ __all__ = [
     "Field",
     "Kind",
     "as_address",
-    "as_widget_value",
     "clamped",
     "from_widgets",
     "permalink",
@@ -175,7 +174,7 @@ def as_address(
     for name, value in scenario.changed().items():
         if name not in FIELDS or query[name] == defaults.get(name):
             continue
-        shown = as_widget_value(name, value)
+        shown = FIELDS[name].as_widget_value(value)
         address[name] = [str(item) for item in shown] if isinstance(shown, list) else [query[name]]
     for name, default in PAGE_KEYS.get(page, {}).items():
         value = (held or {}).get(name, default)
@@ -196,7 +195,7 @@ def from_widgets(session: Mapping[str, Any]) -> Scenario:
         value = session.get(name, field.default)
         if value is None or value == "" or value == []:
             continue
-        values[name] = value
+        values[name] = field.as_scenario_value(value)
     return Scenario.from_mapping(values)
 
 

@@ -52,7 +52,6 @@ USE = (
         kind=Kind.NUMBER,
         low=0.1,
         high=31.0,
-        step=1.0,
     ),
     Field(
         name="tokens_per_month",
@@ -60,7 +59,6 @@ USE = (
         kind=Kind.NUMBER,
         low=1.0,
         high=1e15,
-        step=1e6,
         hint="Empty: hours are presence, and the tokens of options differ. Given: each is sized to carry it.",
     ),
     Field(
@@ -69,7 +67,6 @@ USE = (
         kind=Kind.NUMBER,
         low=0.0001,
         high=1e9,
-        step=0.1,
         hint="In place of tokens a month.",
     ),
     Field(
@@ -78,7 +75,6 @@ USE = (
         kind=Kind.NUMBER,
         low=1.0,
         high=1000.0,
-        step=0.5,
         hint="Only with a demand.",
     ),
     Field(
@@ -93,7 +89,6 @@ USE = (
         kind=Kind.NUMBER,
         low=1.0,
         high=1e9,
-        step=100.0,
         hint="Empty: no limit. Slower machines are left out.",
     ),
     Field(
@@ -102,7 +97,6 @@ USE = (
         kind=Kind.NUMBER,
         low=0.01,
         high=1e9,
-        step=10.0,
         hint="Empty: no limit. Slower machines are left out; 100 ms are 10 tokens/s.",
     ),
     Field(
@@ -111,7 +105,6 @@ USE = (
         kind=Kind.NUMBER,
         low=0.0,
         high=1e6,
-        step=1.0,
         hint="Slower options rank last, as too slow to talk to.",
     ),
 )
@@ -130,7 +123,6 @@ OWNING = (
         kind=Kind.NUMBER,
         low=1.0,
         high=1e9,
-        step=1000.0,
         placeholder="no limit",
         hint="Empty: no limit.",
     ),
@@ -140,8 +132,6 @@ OWNING = (
         kind=Kind.NUMBER,
         low=0.0001,
         high=100.0,
-        step=0.01,
-        format="%.3f",
         hint="Leave it as it is where a region is chosen below: its dated tariff counts then.",
     ),
     Field(
@@ -190,7 +180,6 @@ PRICES = (
         kind=Kind.NUMBER,
         low=0.0,
         high=36500.0,
-        step=1.0,
     ),
     Field(name="as_of", label="Prices as they stood on", kind=Kind.DAY, hint="Empty: now."),
     Field(

@@ -1,13 +1,18 @@
-"""One input of the page: an option of a `Scenario` as a widget. Nothing draws here."""
+"""One input of the page: an option of a `Scenario` as a widget, and how what is typed is read."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from planner.assumptions import all_assumptions
+from planner.errors import InvalidScenario
+from planner.numbers import parse_count, parse_number
 from planner.scenario import DEFAULT_MODEL, Scenario
 
+# A comma that can only be a decimal sign: 0,35 and 12,5, and not 1,234.
+_DECIMAL_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2},\d{3}$)[+-]?\d*,\d+")
 _DEFAULTS = Scenario(model=DEFAULT_MODEL)
 
 
@@ -37,12 +42,36 @@ class Field:
     step: float | None = None
     accepts_new: bool = False
     format: str | None = None  # of a number, as in printf
-    placeholder: str = "not set"
+    placeholder: str = ""  # of a number that is not set; its default where there is one
 
     @property
     def default(self) -> Any:
         """The value of the widget where the address says nothing."""
-        return as_widget_value(self.name, getattr(_DEFAULTS, self.name))
+        return self.as_widget_value(getattr(_DEFAULTS, self.name))
+
+    def as_widget_value(self, value: Any) -> Any:
+        """Return a scenario's value in the form in which its widget holds it; numbers are typed as text."""
+        if self.name == "set":
+            return [f"{key}={int(number) if number.is_integer() else number}" for key, number in value]
+        if value is not None and self.kind in (Kind.NUMBER, Kind.COUNT):
+            return f"{value:.15g}"
+        return list(value) if isinstance(value, tuple) else value
+
+    def as_scenario_value(self, held: Any) -> Any:
+        """
+        Return what a widget holds as a scenario takes it.
+
+        Raises:
+            InvalidScenario: if a number cannot be read, or is outside what the page offers.
+        """
+        if self.kind not in (Kind.NUMBER, Kind.COUNT):
+            return held
+        span = f" from {self.low:,.15g} to {self.high:,.15g}"
+        allowed = ("a whole number" if self.kind is Kind.COUNT else "a number") + span
+        read = typed_number(self.label, held, allowed, is_whole=self.kind is Kind.COUNT)
+        if (self.low is not None and read < self.low) or (self.high is not None and read > self.high):
+            raise InvalidScenario(self.label, held, allowed)
+        return read
 
     @property
     def help(self) -> str:
@@ -58,8 +87,17 @@ class Field:
         return " ".join(parts)
 
 
-def as_widget_value(name: str, value: Any) -> Any:
-    """Return a scenario's value in the form in which its widget holds it."""
-    if name == "set":
-        return [f"{key}={int(number) if number.is_integer() else number}" for key, number in value]
-    return list(value) if isinstance(value, tuple) else value
+def typed_number(field: str, text: str | float, allowed: str, *, is_whole: bool = False) -> float:
+    """
+    Return the number that a person typed, with a decimal point or a comma.
+
+    A field for numbers of the browser would drop the comma, and make 35 of 0,35. One that may as well part
+    thousands is not guessed at.
+
+    Raises:
+        InvalidScenario: if it is no number, or could be two.
+    """
+    shown = str(text).strip()
+    if _DECIMAL_COMMA.fullmatch(shown):
+        shown = shown.replace(",", ".")
+    return (parse_count if is_whole else parse_number)(field, shown, allowed)

@@ -1,6 +1,7 @@
 """The inputs as widgets: those of the page open, all others folded."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -8,6 +9,7 @@ import streamlit as st
 from dashboard import state
 from dashboard.parts import plain
 from dashboard.state import FIRST_DAY, LAST_DAY, Field, Kind
+from planner.errors import PlannerError
 
 # Two to a row on a narrow screen, five on a wide one.
 _WIDTHS = {"model": 280, "hours_per_day": 280, "set": 460, "own": 220, "provider": 300, "tier": 300}
@@ -66,15 +68,19 @@ def _widget(field: Field, *, width: int) -> None:
                 field.label, field.low, field.high, field.default, field.step, format=field.format, **shared
             )
         case Kind.NUMBER | Kind.COUNT:
-            as_kind = int if field.kind is Kind.COUNT else float
-            low, high, step = (None if x is None else as_kind(x) for x in (field.low, field.high, field.step))
-            st.number_input(
+            st.text_input(
                 field.label,
-                low,
-                high,
-                field.default,
-                step,
-                format=field.format,
-                placeholder=field.placeholder,
+                value=field.default,
+                placeholder=field.placeholder or field.default or "not set",
+                on_change=_tidy,
+                args=(field,),
                 **shared,
             )
+
+
+def _tidy(field: Field) -> None:
+    """Write a number as it was read; what cannot be read stays, and the page says so."""
+    held = st.session_state[field.name]
+    if held:
+        with suppress(PlannerError):
+            st.session_state[field.name] = field.as_widget_value(field.as_scenario_value(held))

@@ -34,7 +34,6 @@ REQUESTS = (
         kind=Kind.COUNT,
         low=1,
         high=10_000_000,
-        step=1024,
         hint="Of one sequence: prompt and answer together, for which room is kept in memory.",
     ),
     Field(
@@ -43,19 +42,15 @@ REQUESTS = (
         kind=Kind.COUNT,
         low=1,
         high=100_000,
-        step=1,
         hint="Requests served at the same time by one replica. 1 is a single user.",
     ),
-    Field(
-        name="input_tokens", label="Tokens in a request", kind=Kind.COUNT, low=1, high=10_000_000, step=256
-    ),
+    Field(name="input_tokens", label="Tokens in a request", kind=Kind.COUNT, low=1, high=10_000_000),
     Field(
         name="output_tokens",
         label="Tokens out of a request",
         kind=Kind.COUNT,
         low=1,
         high=10_000_000,
-        step=128,
     ),
     Field(
         name="kv_dtype",
@@ -84,7 +79,6 @@ REQUESTS = (
         kind=Kind.NUMBER,
         low=0.0,
         high=1.0,
-        step=0.05,
         hint="0.3 keeps 30 % of the weights outside the GPU, read over a slow path for every token.",
     ),
     Field(
@@ -93,7 +87,6 @@ REQUESTS = (
         kind=Kind.NUMBER,
         low=0.1,
         high=100_000.0,
-        step=10.0,
         hint="As the GPU sees it. Two channels of DDR5 give about 60, PCIe 5.0 x16 about 54.",
     ),
 )
@@ -104,7 +97,6 @@ SERVING = (
         kind=Kind.NUMBER,
         low=0.0,
         high=0.99,
-        step=0.05,
         hint="Of each request, already computed for an earlier one: a shared system prompt, a conversation.",
     ),
     Field(
@@ -113,7 +105,6 @@ SERVING = (
         kind=Kind.COUNT,
         low=1,
         high=MOST_DRAFTED,
-        step=1,
         hint="Proposed by a draft of one layer (MTP, EAGLE) and verified in one step; needs an acceptance.",
     ),
     Field(
@@ -122,7 +113,6 @@ SERVING = (
         kind=Kind.NUMBER,
         low=0.0,
         high=0.99,
-        step=0.05,
         hint="The probability that a drafted token is kept; 0.6 to 0.9 is usual.",
     ),
     Field(
@@ -131,7 +121,6 @@ SERVING = (
         kind=Kind.COUNT,
         low=1,
         high=MOST_GPUS,
-        step=1,
         hint="Groups of GPUs with layers of their own, in servers.",
     ),
     Field(
@@ -140,7 +129,6 @@ SERVING = (
         kind=Kind.COUNT,
         low=1,
         high=MOST_GPUS,
-        step=1,
         hint="Expert parallelism; 1: each expert is split among all GPUs.",
     ),
     Field(
@@ -149,7 +137,6 @@ SERVING = (
         kind=Kind.COUNT,
         low=1,
         high=MOST_GPUS,
-        step=1,
         hint="Data-parallel attention: each group holds all of its weights, and sequences of its own.",
     ),
     Field(
@@ -158,7 +145,6 @@ SERVING = (
         kind=Kind.NUMBER,
         low=0.05,
         high=1.0,
-        step=0.01,
         hint="Empty: the engine's own, 0.90.",
     ),
     Field(
@@ -167,7 +153,6 @@ SERVING = (
         kind=Kind.COUNT,
         low=1,
         high=100_000,
-        step=1,
         hint="Empty: the engine's own; fewer leave more memory to the cache.",
     ),
 )
@@ -185,7 +170,6 @@ MACHINE = (
         kind=Kind.COUNT,
         low=1,
         high=1024,
-        step=1,
         hint="Empty: the smallest number that holds the model.",
     ),
     Field(
@@ -194,7 +178,6 @@ MACHINE = (
         kind=Kind.NUMBER,
         low=0.01,
         high=1e6,
-        step=1.0,
         hint="Your own measurement on the chosen GPU; it wins over the estimate for that machine only.",
     ),
 )

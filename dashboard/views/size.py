@@ -96,7 +96,7 @@ def _remedies(sizing: Sizing, *, has_own_format: bool) -> None:
                 f"{parts.plain(settings)} ({spare} GiB to spare)",
                 key=f"remedy_{number}",
                 on_click=st.session_state.update,
-                args=(dict(remedy.options),),
+                args=({n: state.FIELDS[n].as_widget_value(value) for n, value in remedy.options.items()},),
             )
 
 

@@ -124,7 +124,7 @@ def test_what_would_change_the_answer_stands_with_the_tornado(database):
         ("hours_per_day", 6.5, {"hours_per_day": 6.5}),
         ("hours_per_day", 99.0, {"hours_per_day": 24.0}),
         ("hours_per_day", None, {"hours_per_day": 4.0}),
-        ("input_tokens", 512.0, {"input_tokens": 512}),
+        ("input_tokens", 512.0, {"input_tokens": "512"}),
     ],
 )
 def test_a_value_typed_into_the_table_is_the_option_of_that_name(name, value, held):
@@ -151,3 +151,21 @@ def test_an_edit_reaches_the_question_and_the_next_table_begins_without_it():
     assumed._take(session, "at_hand_0", ["pue", "term_years"])
     assert session["set"] == ["term_years=5"]
     assert session["_assumed_turn"] == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "held", "refused"),
+    [
+        ("0,35", ["utilisation=0.35"], None),
+        ("", [], None),
+        ("1,234", ["pue=1.2"], "without a comma: 1234"),
+        ("much", ["pue=1.2"], "a number"),
+    ],
+)
+def test_a_comma_typed_into_the_table_is_a_decimal_sign_or_refused(typed, held, refused):
+    session = {"model": "qwen3-8b", "set": [] if refused is None else ["pue=1.2"]}
+    session["table"] = {"edited_rows": {"0": {assumed.NOW: typed}}}
+    assumed._take(session, "table", ["utilisation"])
+    assert session["set"] == held
+    assert (refused or "") in session.get("_assumed_refused", "")
+    assert ("_assumed_refused" in session) is (refused is not None)

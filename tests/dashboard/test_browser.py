@@ -141,6 +141,25 @@ def test_an_address_opens_the_page_in_that_state(watched, url):
     assert watched.errors == []
 
 
+def test_a_decimal_comma_is_read_as_one_and_a_doubtful_comma_is_refused(watched, url):
+    page = watched.page
+    page.goto(f"{url}/?model=qwen3-8b")
+    page.locator(f"{OPTIONS} canvas").first.wait_for()
+    field = page.locator(".st-key-electricity_usd_per_kwh input")
+    field.fill("0,35")
+    field.press("Enter")
+    wait_for_query(watched, model="qwen3-8b", electricity_usd_per_kwh="0.35", v="1")
+    settled(watched)
+    assert field.input_value() == "0.35"
+    budget = page.locator(".st-key-budget_usd input")
+    budget.fill("1,234")
+    budget.press("Enter")
+    page.locator("[data-testid=stAlert]", has_text="without a comma: 1234").wait_for()
+    budget.fill("1234,50")
+    budget.press("Enter")
+    wait_for_query(watched, model="qwen3-8b", electricity_usd_per_kwh="0.35", budget_usd="1234.5", v="1")
+
+
 def test_an_address_with_an_alias_and_bad_values_becomes_the_canonical_one(watched, url):
     page = watched.page
     page.goto(f"{url}/?model=Qwen/Qwen3-8B&hours_per_day=99&provider=runpod,vastai")

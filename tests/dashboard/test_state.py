@@ -141,7 +141,7 @@ def test_a_question_survives_the_way_through_the_address(options):
 @pytest.mark.parametrize("options", QUESTIONS)
 def test_a_question_survives_the_way_through_the_widgets(options):
     scenario = Scenario.from_mapping({"model": "qwen3-coder-480b-a35b", **options})
-    session = {name: state.as_widget_value(name, getattr(scenario, name)) for name in state.FIELDS}
+    session = {name: field.as_widget_value(getattr(scenario, name)) for name, field in state.FIELDS.items()}
     assert state.from_widgets(session) == scenario
 
 
@@ -214,5 +214,42 @@ def test_a_field_offers_its_default_and_says_what_it_means(field):
     if field.kind is state.Kind.CHOICE and field.default is not None:
         assert field.default in options
     if field.low is not None and field.default is not None:
-        assert field.low <= field.default <= field.high
+        assert field.low <= field.as_scenario_value(field.default) <= field.high
     assert field.help
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "read"),
+    [
+        ("electricity_usd_per_kwh", "0,35", 0.35),
+        ("electricity_usd_per_kwh", " 0.35 ", 0.35),
+        ("electricity_usd_per_kwh", ",35", 0.35),
+        ("electricity_usd_per_kwh", "12,5", 12.5),
+        ("tokens_per_month", "1e8", 1e8),
+        ("tokens_per_month", "1234,567", 1234.567),
+        ("context", "8192", 8192),
+        ("context", "8192,0", 8192),
+    ],
+)
+def test_a_number_is_typed_with_a_decimal_point_or_a_comma(name, typed, read):
+    assert getattr(state.from_widgets({"model": "qwen3-8b", name: typed}), name) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "hint"),
+    [
+        ("tokens_per_month", "1,234", "without a comma: 1234"),  # one thousand, or one and a bit
+        ("tokens_per_month", "1.234,5", "a number from 1 to"),
+        ("tokens_per_month", "1,234,567", "without a comma: 1234567"),
+        ("context", "8,192", "without a comma: 8192"),
+        ("context", "8.192", "a whole number"),
+        ("context", "0", "from 1 to 10,000,000"),
+        ("electricity_usd_per_kwh", "135", "from 0.0001 to 100"),
+        ("electricity_usd_per_kwh", "cheap", "a number"),
+        ("electricity_usd_per_kwh", "nan", "a number"),
+    ],
+)
+def test_a_number_that_could_be_two_or_none_is_refused_and_never_guessed(name, typed, hint):
+    with pytest.raises(InvalidScenario, match=hint) as refused:
+        state.from_widgets({"model": "qwen3-8b", name: typed})
+    assert str(refused.value).startswith(state.FIELDS[name].label)
