@@ -6,7 +6,7 @@ known. Streamlit could bind each widget to the query itself; it then forgets tho
 next page, so that a copied link would give another answer. Here one place writes the whole query.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -32,14 +32,24 @@ def read(page: str) -> None:
     if _ASKED in session and not went_through_history():
         return
     params = {name: st.query_params.get_all(name) for name in st.query_params}
-    session[_ASKED], said = state.read_address(params)
-    for name, field in state.FIELDS.items():
-        session[name] = field.as_widget_value(getattr(session[_ASKED], name))
+    scenario, said = state.read_address(params)
     held, more = state.read_page_keys(params, page)
+    _take(scenario, held, [*said, *more])
+
+
+def ask(scenario: Scenario, page: str) -> None:
+    """Give the widgets another question, with the filters of the page at rest; the address follows."""
+    held, _ = state.read_page_keys({}, page)
+    _take(scenario, held, [])
+
+
+def _take(scenario: Scenario, held: Mapping[str, Any], complaints: Sequence[str]) -> None:
+    session = st.session_state
+    for name, field in state.FIELDS.items():
+        session[name] = field.as_widget_value(getattr(scenario, name))
     for name, value in held.items():
         session[name] = value
-    session[_COMPLAINTS] = [*said, *more]
-    session[_READS] = times_read() + 1
+    session[_ASKED], session[_COMPLAINTS], session[_READS] = scenario, complaints, times_read() + 1
 
 
 def went_through_history() -> bool:

@@ -143,17 +143,6 @@ def document(text: str) -> None:
             st.table(pd.DataFrame(rows, columns=header), hide_index=True)
 
 
-def links(entries: Iterable[tuple[str, str]]) -> None:
-    """Show links in a row; only http and addresses of this server are linked."""
-    shown = [f"[{plain(text)}]({address})" for text, address in entries if is_safe_address(address)]
-    st.markdown(" · ".join(shown))
-
-
-def is_safe_address(address: str) -> bool:
-    """Whether a text may become a link."""
-    return bool(re.fullmatch(r"(https?://|\./)[^\s()<>\"]*", address))
-
-
 def draw(drawing: "Drawing", *, key: str, rows: Sequence[Mapping[str, object]] = ()) -> None:
     """Show a chart, with its figures folded below it."""
     spec = drawing.to_spec(is_dark=st.context.theme.type == "dark")

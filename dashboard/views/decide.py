@@ -1,11 +1,10 @@
 """Decide: where to run the model, for how much a month, and when buying would pay."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
-from dashboard import assumed, data, frame, parts, state, sureness, what_if
+from dashboard import address, assumed, data, frame, parts, state, sureness, what_if
 from dashboard.rows import plan_rows, ranking
 from planner.compare import Plan
 from planner.scenario import Scenario
@@ -52,12 +51,21 @@ def show() -> None:
     with st.expander("What to know about these figures"):
         for note in plan_rows.other_notes(found):
             st.markdown(f"- {parts.note(note)}")
+    _presets()
+
+
+def _presets() -> None:
+    """Offer examples; a click asks one in place, and the address follows."""
     st.caption("Start from an example:")
-    parts.links((title, _preset(options)) for title, options in PRESETS)
-
-
-def _preset(options: dict[str, Any]) -> str:
-    return state.permalink(Scenario.from_mapping(options), "./")
+    with st.container(horizontal=True, gap="small", key="presets"):
+        for number, (title, options) in enumerate(PRESETS):
+            if st.button(
+                title,
+                key=f"preset_{number}",
+                on_click=address.ask,
+                args=(Scenario.from_mapping(options), "decide"),
+            ):
+                st.toast(f"{title}: the answer is at the top.")
 
 
 @st.fragment

@@ -263,8 +263,11 @@ def test_the_pages_work_below_a_path(browser, server_database):
         assert verdict(watched) == first
         assert urlsplit(page.url).path == "/tools/gpu/"
         assert watched.foreign == []
-        example = page.get_by_role("link", name="Always on")
-        assert urlsplit(str(example.evaluate("link => link.href"))).path == "/tools/gpu/"
+        page.get_by_role("button", name="Always on").click()
+        wait_for_query(watched, model="qwen3.5-35b-a3b", hours_per_day="24", v="1")
+        assert "24 h a day" in wait_for_another_verdict(watched, first)
+        assert urlsplit(page.url).path == "/tools/gpu/"
+        assert len(context.pages) == 1  # no other window was opened
         context.close()
 
 
