@@ -67,25 +67,26 @@ def figures(entries: Sequence[tuple[str, str | None, str | None]], width: int = 
             st.metric(title, value, word, delta_color="off", delta_arrow="off", width=width)
 
 
-def recommended(rows: Sequence[Mapping[str, object]], currency: str) -> None:
+def recommended(rows: Sequence[Mapping[str, Any]], currency: str) -> None:
     """Show the hardware that holds a question, by kind, with its price in the currency shown."""
     if not rows:
         return
     st.subheader("Hardware that holds it", anchor=False)
-    number = st.column_config.NumberColumn
-    table(
-        rows,
+    words(
+        [
+            {
+                "kind": row["kind"],
+                "machine": row["machine"],
+                f"to buy [{currency}]": tables.number(row["purchase"]),
+                f"to rent [{currency}/h]": tables.money(row["per_hour"]),
+                "VRAM total [GB]": tables.number(row["vram"]),
+                "one user* [tok/s]": tables.tokens_per_s(row["decode"]),
+                "price of": row["as_of"],
+                "price from": row["source"],
+            }
+            for row in rows
+        ],
         alt="Recommended hardware by kind.",
-        columns={
-            "purchase": number(f"to buy [{currency}]", format="accounting"),
-            "per_hour": number(f"to rent [{currency}/h]", format="%.2f"),
-            "vram": number("VRAM total [GB]", format="%.0f"),
-            "decode": number("one user* [tok/s]", format="%.1f"),
-            "as_of": "price of",
-            "source": st.column_config.TextColumn("price from", width="large"),
-        },
-        key="recommended",
-        is_wrapped=True,
     )
     estimate_note()
 

@@ -74,9 +74,13 @@ def test_options_side_by_side_and_their_formulas_are_in_the_currency_that_is_sho
 def test_hourly_prices_and_the_price_of_hardware_are_in_the_currency_that_is_shown(database):
     dollars, euros = (opened("size", model="qwen3-8b", currency=currency) for currency in ("USD", "EUR"))
     rate = data.money(Scenario(model="qwen3-8b", currency="EUR")).usd_per_unit
-    before, after = (column_of(test, "per_hour").set_index("kind") for test in (dollars, euros))
-    for name, kind in (("purchase", "Best value"), ("per_hour", "Cloud from")):
-        assert after.loc[kind, name] == pytest.approx(before.loc[kind, name] / rate)
+    before, after = (words_table(test, "kind").set_index("kind") for test in (dollars, euros))
+    for title, kind in (("to buy [{}]", "Best value"), ("to rent [{}/h]", "Cloud from")):
+        usd, eur = (
+            float(table.loc[kind, title.format(currency)].replace(",", ""))
+            for table, currency in ((before, "USD"), (after, "EUR"))
+        )
+        assert eur == pytest.approx(usd / rate, rel=5e-2)  # both are rounded
     (price,) = (each for each in euros.metric if "tokens" in each.label and "M" in each.label)
     assert price.label == "EUR/M tokens"
     assert re.fullmatch(r"[\d.]+ EUR/h, .+", price.delta)
