@@ -8,6 +8,7 @@ next page, so that a copied link would give another answer. Here one place write
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -80,6 +81,17 @@ def of_page(scenario: Scenario, page: str) -> dict[str, list[str]]:
     """Return the query of a question on one of the pages."""
     held: dict[str, Any] = {name: st.session_state[name] for name in _held(page)}
     return state.as_address(scenario, page, held)
+
+
+def link(scenario: Scenario, page: str) -> str:
+    """
+    Return the address of a question for somebody else: on this server, as the reader reaches it.
+
+    Without the host where the browser does not say it.
+    """
+    here = urlsplit(st.context.url or f"/{page}")
+    query = urlencode(of_page(scenario, page), doseq=True)
+    return urlunsplit((here.scheme, here.netloc, here.path or "/", query, ""))
 
 
 def last() -> Scenario:

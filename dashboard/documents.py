@@ -19,13 +19,20 @@ DOWNLOADS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def export(found: Plan, name: str) -> Callable[[], bytes]:
-    """Return what writes a plan in a format of `planner.export`; called when a person asks for the file."""
+def export(found: Plan, name: str, permalink: str | None = None) -> Callable[[], bytes]:
+    """
+    Return what writes a plan in a format of `planner.export`; called when a person asks for the file.
+
+    Args:
+        found: The plan.
+        name: Of the format.
+        permalink: Address of the page that shows it; without a host where None.
+    """
 
     def written() -> bytes:
         from planner.export import FORMATS
 
-        return FORMATS[name](found, None)
+        return FORMATS[name](found, permalink)
 
     return written
 

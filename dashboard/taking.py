@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -39,7 +39,7 @@ def offer(
         return
     named = sources or [host for row in rows if (host := urlsplit(str(row.get("source") or "")).netloc)]
     drawn = frame.current()
-    query = urlencode(address.of_page(drawn.scenario, drawn.page), doseq=True)
+    permalink = address.link(drawn.scenario, drawn.page)
     notes = [
         ESTIMATE_NOTE if any("*" in key for key in shown[0]) else "figures are as their sources state them"
     ]
@@ -49,9 +49,7 @@ def offer(
 
     def written(name: str) -> Callable[[], bytes]:
         def write() -> bytes:
-            return LISTING_FORMATS[name](
-                shown, about(title, f"/{drawn.page}?{query}", data.now(), named, *notes)
-            )
+            return LISTING_FORMATS[name](shown, about(title, permalink, data.now(), named, *notes))
 
         return write
 

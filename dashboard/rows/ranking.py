@@ -104,11 +104,12 @@ def _columns(currency: str) -> dict[str, Any]:
 
 
 def _downloads(found: Plan) -> None:
+    permalink = address.link(found.scenario, "decide")
     with st.container(horizontal=True, gap="small"):
         for name, (label, mime) in documents.DOWNLOADS.items():
             st.download_button(
                 label,
-                data=documents.export(found, name),
+                data=documents.export(found, name, permalink),
                 file_name=f"plan.{name}",
                 mime=mime,
                 key=f"download_{name}",
