@@ -8,17 +8,10 @@ import pytest
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import find_quant
-from planner.evidence import (
-    CONTEXT_FLOOR_TOKENS,
-    CONTEXT_WEIGHT,
-    all_runs,
-    estimate_of,
-    nearest,
-    of_model,
-    run_document,
-    to_document,
-)
+from planner.evidence import estimate_of, nearest, of_model, run_document, to_document
+from planner.measurements.nearness import CONTEXT_FLOOR_TOKENS, CONTEXT_WEIGHT
 from planner.measurements.replay import predictions, trials
+from planner.measurements.runs import all_runs
 from planner.sizing import size
 from planner.workload import Engine, Machine, Workload
 
