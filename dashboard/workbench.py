@@ -69,6 +69,13 @@ def formats(sizing: Sizing) -> None:
         rows, alt=f"Memory and speed in every weight format on {where}.", columns=_columns(), key="formats"
     )
     parts.estimate_note("An empty cell is not known, or the format does not fit.")
+    together: dict[str, list[str]] = {}
+    for each, note in zip(sized, known, strict=True):
+        together.setdefault(note, []).append(each.workload.quant.name)
+    said = [{"format": ", ".join(names), "to know": note} for note, names in together.items() if note]
+    if said:
+        with st.expander("What to know of these formats"):
+            parts.words(said, alt="What to know of each weight format on this machine.")
     _offer(rows, f"{sizing.workload.model.name} on {where}, by format")
 
 
@@ -99,14 +106,15 @@ def finetuning(sizing: Sizing) -> None:
         columns={
             "tuning": "what is trained",
             "method": "estimate",
-            "weights_gib": number("weights [GiB]", format="%.2f"),
-            "gradients_optimizer_gib": number("gradients, optimizer [GiB]", format="%.2f"),
-            "activations_gib": number("activations, buffers [GiB]", format="%.2f"),
-            "total_gib": number("total [GiB]", format="%.2f"),
+            "weights_gib": number("weights* [GiB]", format="%.2f"),
+            "gradients_optimizer_gib": number("gradients, optimizer* [GiB]", format="%.2f"),
+            "activations_gib": number("activations, buffers* [GiB]", format="%.2f"),
+            "total_gib": number("total* [GiB]", format="%.2f"),
             "smallest": st.column_config.TextColumn("smallest machine", width="medium"),
         },
         key="finetuning",
     )
+    parts.estimate_note()
     for note in document.notes:
         st.caption(parts.plain(note))
 

@@ -1,6 +1,7 @@
 """Every page on an empty, a normal and a stale database: it answers, and never shows a traceback."""
 
 import dataclasses
+import json
 import re
 import sqlite3
 import tomllib
@@ -408,6 +409,8 @@ def test_every_format_says_which_machine_holds_it_what_runs_it_and_what_to_know(
     assert rows.loc["BF16", "smallest"] == "1x B200"  # 131 GiB
     assert (rows.loc["Q4_K_M", "engine"], rows.loc["FP8", "engine"]) == ("llama.cpp", "vllm")
     assert "A100" in rows.loc["FP8", "known"]  # it has no units for that format
+    full = words_table(test, "to know").set_index("format")["to know"]
+    assert full["FP8"] == rows.loc["FP8", "known"]
     assert not rows["known"].dropna().str.contains("--").any()
 
 
@@ -417,6 +420,14 @@ def test_formulas_stand_with_the_numbers_of_this_configuration(database):
     assert {"weights", "attention cache", "usable", "decode, one sequence"} <= set(rows["figure"])
     assert rows["figure"].iloc[-1] == "a million output tokens at full use"
     assert rows["source"].str.startswith("docs/methodology.md").all()
+
+
+def test_figures_of_fine_tuning_carry_the_mark_of_an_estimate(database):
+    test = opened("size", model="qwen3-8b", size_tab="fine-tuning")
+    table = next(table for table in test.dataframe if "total_gib" in table.value.columns)
+    titles = {name: column.get("label") for name, column in json.loads(table.proto.columns).items()}
+    assert all("* [GiB]" in titles[name] for name in table.value.columns if name.endswith("_gib"))
+    assert "* estimated, not measured." in unescaped(texts(test))
 
 
 def test_the_method_page_lists_every_assumption_with_its_source(database):
