@@ -42,10 +42,10 @@ def layers_to_host(work: Workload) -> HostLayers:
 
 
 def host_share(model: Model, quant: QuantFormat, held: HostLayers) -> float:
-    """Return the share of the weights that such layers are; every layer counts the same."""
-    whole = min(held.whole, model.num_layers)
-    experts = _experts_before(model, held.experts) - _experts_before(model, whole)
-    return whole / model.num_layers + _routed_share(model, quant) * max(0.0, experts)
+    """Return the share of the weights that such layers are; what is no routed expert is spread evenly."""
+    routed, whole = _routed_share(model, quant), min(held.whole, model.num_layers)
+    experts = _experts_before(model, max(whole, held.experts))
+    return (1.0 - routed) * whole / model.num_layers + routed * experts
 
 
 def _whole(layers: float) -> int:
