@@ -55,7 +55,7 @@ def _columns() -> dict[str, object]:
 
 def formats(sizing: Sizing) -> None:
     """Show every weight format on the machine."""
-    sized = matrix.over_quants(sizing.workload, sizing.machine)
+    sized = matrix.with_given(matrix.over_quants(sizing.workload, sizing.machine), sizing)
     engine = frame.current().scenario.engine
     smallest, known = size_rows.smallest_machines(sized, engine), size_rows.notes_of_formats(sized)
     rows = [
@@ -81,7 +81,7 @@ def formats(sizing: Sizing) -> None:
 
 def contexts(sizing: Sizing) -> None:
     """Show every context length on the machine."""
-    sized = matrix.over_contexts(sizing.workload, sizing.machine)
+    sized = matrix.with_given(matrix.over_contexts(sizing.workload, sizing.machine), sizing)
     rows = [{"context": each.workload.context_tokens} | _row(each) for each in sized]
     parts.draw(charts.context(sized), key="context_chart")
     where = machine_name(sizing)

@@ -73,6 +73,17 @@ def over_gpus(workload: Workload, gpu_count: int = 1, gpus: Sequence[Gpu] | None
     return size_machines(workload, [Machine(gpu=gpu, gpu_count=gpu_count) for gpu in chosen])
 
 
+def with_given(rows: Sequence[Sizing], given: Sizing) -> list[Sizing]:
+    """
+    Return the rows with a sizing whose speed was measured, or stated, in place of the same configuration.
+
+    Args:
+        rows: Sizings of one model.
+        given: The one that is known better; it stands in no other row.
+    """
+    return [given if (row.machine, row.workload) == (given.machine, given.workload) else row for row in rows]
+
+
 def to_document(over: str, sizings: Sequence[Sizing]) -> Mapping[str, object]:
     """
     Return sizings of one model as `breakeven.matrix/1`.

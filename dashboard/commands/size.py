@@ -115,6 +115,15 @@ def size_many(arguments: argparse.Namespace, context: Context) -> Output:
         machine = _machine(question)
         across = matrix.over_quants if over == "quant" else matrix.over_contexts
         sizings = across(question.workload, machine)
+    warnings, measured = question.warnings, question.measured
+    if measured is not None:
+        sizings = matrix.with_given(sizings, sized(question))
+        if not any(sizing.is_speed_given for sizing in sizings):
+            of = f"{measured.gpu_count}x {measured.gpu} in {question.quant.name} at context "
+            warnings = (
+                *warnings,
+                f"the speed given is that of {of}{question.scenario.context:,}: no row is that",
+            )
     labels = {"quant": "format", "context": "context tokens", "gpu": "machine"}
 
     def label(sizing: "Sizing") -> str:
@@ -126,7 +135,7 @@ def size_many(arguments: argparse.Namespace, context: Context) -> Output:
     return Output(
         document=matrix.to_document(over, sizings),
         text=lambda: rows_table(sizings, labels[over], [label(sizing) for sizing in sizings]),
-        warnings=question.warnings,
+        warnings=warnings,
     )
 
 

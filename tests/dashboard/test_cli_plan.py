@@ -350,6 +350,18 @@ def test_a_served_benchmark_brings_its_batch(cli, tmp_path):
     assert "what the bandwidth of 1x H100 SXM allows" in absurd.err
 
 
+def test_a_measured_speed_stands_in_its_row_of_a_matrix(cli):
+    asked = ("matrix", "qwen3-8b", "--gpu", "RTX 4090", "--decode-tokens-per-s", 77, "--json")
+    for over in ("quant", "context", "gpu"):
+        ran = cli(*asked, "--over", over)
+        measured = [row for row in ran.document["rows"] if row["speed"]["source"] == "measured"]
+        assert (len(measured), ran.err) == (1, "")
+        assert measured[0]["speed"]["decode_tokens_per_s"] == 77
+    other = cli(*asked, "--over", "context", "--context", 10000)
+    assert not any(row["speed"]["source"] == "measured" for row in other.document["rows"])
+    assert "1x RTX 4090 in Q4_K_M at context 10,000: no row is that" in other.err
+
+
 def test_a_benchmark_with_layers_in_host_memory_counts_at_that_offload_only(cli, tmp_path):
     file = tmp_path / "bench.json"
     row = {

@@ -3,7 +3,7 @@ import pytest
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import all_quants, find_quant
-from planner.matrix import over_contexts, over_gpus, over_quants, to_document
+from planner.matrix import over_contexts, over_gpus, over_quants, to_document, with_given
 from planner.sizing import size
 from planner.workload import Engine, Machine, Method, Workload
 
@@ -45,6 +45,24 @@ def test_devices_that_were_never_sold_are_left_out():
     assert "Mac Studio M4 Ultra 256GB" not in names
     assert len(names) == sum(gpu.exists for gpu in all_gpus().values())
     assert {row.machine.gpu_count for row in rows} == {8}
+
+
+def test_a_measured_speed_stands_in_the_row_of_its_own_configuration_only():
+    machine = Machine(gpu=all_gpus()["H100 SXM"], gpu_count=8)
+    given = size(WORK, machine, measured_decode_tokens_per_s=77.0)
+    for rows, place in (
+        (
+            over_quants(WORK, machine),
+            [row.workload.quant.name for row in over_quants(WORK, machine)].index("Q4_K_M"),
+        ),
+        (over_contexts(WORK, machine), 1),  # 8,192 tokens
+        (over_gpus(WORK, 8, [all_gpus()["H200 SXM"], all_gpus()["H100 SXM"]]), 1),
+    ):
+        found = with_given(rows, given)
+        assert found[place].speed.decode_tokens_per_s == 77.0
+        assert [row for row in found if row.is_speed_given] == [given]
+        assert found[:place] + found[place + 1 :] == rows[:place] + rows[place + 1 :]
+    assert not any(row.is_speed_given for row in with_given(over_gpus(WORK, 4), given))
 
 
 def test_rows_are_sizings():
