@@ -24,19 +24,11 @@ from planner.measurements.replay import METRICS, Trials, predictions
 from planner.measurements.training_replay import training_checks
 from planner.serving.bounds import best_possible, is_impossible
 from planner.serving.ranges import span_of
-from tools.calibrate import (
-    KINDS,
-    LIKENESS_METRICS,
-    QUANTITIES,
-    ROOT,
-    Values,
-    fit_kind,
-    left_out,
-    own_groups,
-    priors,
-    quantity_rows,
-)
+from tools.calibrate import KINDS, ROOT
+from tools.fit import QUANTITIES, Values, fit_kind, left_out, quantity_rows
+from tools.likeness import LIKENESS_METRICS, own_groups
 from tools.peer_table import Own, peer_table
+from tools.priors import priors
 
 OUT = ROOT / "docs" / "accuracy.md"
 TEXT = ROOT / "tools" / "accuracy.md.in"

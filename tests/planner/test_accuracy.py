@@ -13,7 +13,8 @@ from planner.measurements.replay import METRICS, predictions, trials
 from planner.serving.ranges import span_of
 from planner.serving.reached import fitted
 from planner.workload import Engine
-from tools import calibrate
+from tools import fit as fitting
+from tools.priors import priors
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +32,18 @@ def rows():
 
 def test_the_file_is_of_these_constants(left_out, rows):
     for these in rows.values():
-        for quantity in calibrate.QUANTITIES:
-            which = np.flatnonzero(calibrate.quantity_rows(these, quantity))
+        for quantity in fitting.QUANTITIES:
+            which = np.flatnonzero(fitting.quantity_rows(these, quantity))
             now = predictions(these)[which]
             then = [float(left_out[these.results[place].row_id, quantity]["estimate"]) for place in which]
             assert now.tolist() == pytest.approx(then, rel=1e-3)
 
 
-@pytest.mark.parametrize("quantity", list(calibrate.QUANTITIES))
+@pytest.mark.parametrize("quantity", list(fitting.QUANTITIES))
 def test_ranges_hold_80_percent_of_what_was_left_out(left_out, rows, quantity):
     inside = []
     for engine, these in rows.items():
-        for place in np.flatnonzero(calibrate.quantity_rows(these, quantity)):
+        for place in np.flatnonzero(fitting.quantity_rows(these, quantity)):
             result = these.results[place]
             row = left_out[result.row_id, quantity]
             span = span_of(all_gpus()[result.gpu], engine, quantity)
@@ -81,14 +82,14 @@ def test_errors_of_memory_are_no_worse_than_published():
 
 
 def test_every_constant_has_a_prior_and_lies_within_its_bounds():
-    known = {prior.name: prior for prior in calibrate.priors()}
+    known = {prior.name: prior for prior in priors()}
     assert set(fitted()) == set(known)
     for name, value in fitted().items():
         prior = known[name]
         assert prior.low * 0.999 <= value <= prior.high * 1.001, name
         assert prior.low < prior.value < prior.high, name
         assert prior.what
-    assert {prior.name for prior in calibrate.priors(unseen=True)} == set(known)
+    assert {prior.name for prior in priors(unseen=True)} == set(known)
 
 
 def test_the_file_of_constants_says_where_it_comes_from(request):
@@ -101,7 +102,7 @@ def test_the_file_of_constants_says_where_it_comes_from(request):
     )
     assert len(provenance["sources"]) == 18
     # constants that no measurement told of are marked as their prior
-    known = {prior.name: prior.value for prior in calibrate.priors()}
+    known = {prior.name: prior.value for prior in priors()}
     for line in text.splitlines():
         if line.endswith("# prior"):
             name = line.split('"')[1]
@@ -110,10 +111,10 @@ def test_the_file_of_constants_says_where_it_comes_from(request):
 
 def test_a_fit_finds_the_constants_that_made_its_rows(rows):
     these = rows[Engine.LLAMA_CPP]
-    decode = these.chosen(calibrate.quantity_rows(these, "decode"))
+    decode = these.chosen(fitting.quantity_rows(these, "decode"))
     truth = {**fitted(), "llama.efficiency": 0.7, "llama.layer_us": 120.0}
-    made = calibrate.replace_measured(decode, predictions(decode, truth))
-    found = calibrate.fit(made, truth, ["llama.efficiency", "llama.layer_us"], calibrate.priors())
+    made = fitting.replace_measured(decode, predictions(decode, truth))
+    found = fitting.fit(made, truth, ["llama.efficiency", "llama.layer_us"], priors())
     assert found.parameters["llama.efficiency"] == pytest.approx(0.7, rel=0.02)
     assert found.parameters["llama.layer_us"] == pytest.approx(120.0, rel=0.05)
     assert set(found.moved) == {"llama.efficiency", "llama.layer_us"}
@@ -124,17 +125,17 @@ def test_what_hardware_does_not_allow_is_not_fitted(rows):
     which = np.array([result.source.startswith("argonne") for result in these.results])
     argonne = these.chosen(which & (np.arange(len(which)) % 5 == 0))
     beyond = these.chosen(np.array([result.row_id == "arg-0224" for result in these.results]))
-    names, known = ["of_2024.step_ms"], calibrate.priors()
-    alone = calibrate.fit(argonne, fitted(), names, known).parameters["of_2024.step_ms"]
+    names, known = ["of_2024.step_ms"], priors()
+    alone = fitting.fit(argonne, fitted(), names, known).parameters["of_2024.step_ms"]
     ids = {result.row_id for these in (argonne, beyond) for result in these.results}
     more = these.chosen(np.array([result.row_id in ids for result in these.results]))
     assert len(more.results) == len(ids)
-    assert calibrate.fit(more, fitted(), names, known).parameters["of_2024.step_ms"] == pytest.approx(alone)
+    assert fitting.fit(more, fitted(), names, known).parameters["of_2024.step_ms"] == pytest.approx(alone)
 
 
 def test_groups_weigh_as_the_root_of_their_rows(rows):
     these = rows[Engine.VLLM]
-    weights, names = calibrate.row_weights(these), np.array(calibrate.groups(these))
+    weights, names = fitting.row_weights(these), np.array(fitting.groups(these))
     totals = {name: np.sum(np.square(weights[names == name])) for name in set(names.tolist())}
     # 1 / 0.08^2 for a lone row; first tokens have twice the spread, a quarter in squares
     for name, total in totals.items():
@@ -143,7 +144,7 @@ def test_groups_weigh_as_the_root_of_their_rows(rows):
 
 
 def test_a_row_that_is_far_off_pulls_no_harder_than_in_proportion():
-    near, far = calibrate.soft_l1(np.array([0.01, 3.0])) ** 2
+    near, far = fitting.soft_l1(np.array([0.01, 3.0])) ** 2
     assert near == pytest.approx(0.01**2, rel=0.01)
     assert far < 2 * 0.3 * 3.0
 
@@ -152,7 +153,7 @@ def test_a_constant_that_no_row_tells_of_keeps_its_prior(rows):
     these = rows[Engine.LLAMA_CPP]
     apple = these.chosen(np.array(["Apple" in result.gpu for result in these.results]))
     names = ["family.apple.llama_efficiency", "family.geforce.llama_efficiency"]
-    found = calibrate.fit(apple, fitted(), names, calibrate.priors())
+    found = fitting.fit(apple, fitted(), names, priors())
     assert found.moved == ("family.apple.llama_efficiency",)
-    known = {prior.name: prior.value for prior in calibrate.priors()}
+    known = {prior.name: prior.value for prior in priors()}
     assert found.parameters[names[1]] == known[names[1]]
