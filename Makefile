@@ -17,7 +17,7 @@ lint: $(VENV)/.installed-dev
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python -m bench.run
 
 examples: $(VENV)/.installed
 	@$(BIN)/python -m bench.examples

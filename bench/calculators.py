@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.documents import write_block
 from planner.breakeven import MAX_MONTHS, break_even_months, break_even_tokens_per_month
 from planner.compare import Plan, plan
 from planner.cost import capital_usd_per_year, own_cost, usd_per_available_gpu_hour, usd_per_million_tokens
@@ -392,11 +393,9 @@ def rendered(plans: Sequence[Plan]) -> str:
 
 
 def main() -> None:
-    begin, end = "<!-- figures: calculators -->", "<!-- end: calculators -->"
     text = rendered(planned())
     print(text)
-    head, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(begin)
-    DOCUMENT.write_text(f"{head}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    write_block(DOCUMENT, "calculators", f"\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -304,12 +304,13 @@ def other_currency() -> dict[str, object]:
         if provider.kind is ProviderClass.WITNESS or changed == pages:
             continue
         named += 1
-        rows += len(read(provider, pages, seen_at=NOW, fx=RATES).offers)
+        offers = read(provider, pages, seen_at=NOW, fx=RATES).offers
+        rows += len(offers)
         try:
             found = read(provider, changed, seen_at=NOW, fx=RATES).offers
         except PricingError:
             continue
-        before = {one.id: one.usd_per_hour for one in read(provider, pages, seen_at=NOW, fx=RATES).offers}
+        before = {one.id: one.usd_per_hour for one in offers}
         taken += sum(one.currency == "USD" and one.usd_per_hour == before.get(one.id) for one in found)
     return {
         "providers whose answers name a currency": named,

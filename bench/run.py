@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
+from bench.documents import write_block
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 PARTS = (
@@ -64,14 +66,8 @@ def measure(part: str) -> dict[str, object]:
 
 def write(part: str, figures: dict[str, object]) -> None:
     """Replace the part's table in the document; what stands outside the markers is a person's."""
-    begin, end = f"<!-- figures: {part} -->", f"<!-- end: {part} -->"
     stamp = f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    block = "\n".join([begin, f"Measured {stamp}.", "", *rendered(figures), end])
-    text = DOCUMENT.read_text(encoding="utf-8")
-    if begin not in text:
-        text += f"\n## {part}\n\n{begin}\n{end}\n"
-    head, rest = text.split(begin, 1)
-    DOCUMENT.write_text(head + block + rest.split(end, 1)[1], encoding="utf-8")
+    write_block(DOCUMENT, part, "\n".join([f"Measured {stamp}.", "", *rendered(figures)]))
 
 
 def rendered(figures: dict[str, object]) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from bench.documents import write_block
 from planner.catalogues.gpus import find_gpu
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import find_quant
@@ -20,7 +21,6 @@ DENSE = ROOT / "bench" / "data" / "command-r-35b.json"
 GPU = "H100 SXM"
 FORMATS = ("BF16", "FP8")
 BATCHES = (1, 4, 16)
-BEGIN, END = "<!-- figures: talking -->", "<!-- end: talking -->"
 
 
 def models() -> dict[str, Model]:
@@ -78,8 +78,7 @@ def rendered(found: dict[tuple[str, str, int], Talk]) -> str:
 def main() -> None:
     text = rendered(cases())
     print(text)
-    head, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
-    DOCUMENT.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+    write_block(DOCUMENT, "talking", f"\n{text}\n")
 
 
 if __name__ == "__main__":
