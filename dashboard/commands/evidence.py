@@ -34,13 +34,12 @@ def register(commands: Commands) -> None:
 
 def evidence(arguments: argparse.Namespace, context: Context) -> Output:
     """List measurements, nearest first where a machine is named."""
-    del context
     from dashboard.commands.inputs import asked
     from planner import evidence as measured
 
     if arguments.limit < 1:
         raise UsageError(f"--limit: {arguments.limit} is not allowed; give 1 or more")
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     work = question.workload
     document: dict[str, Any] = {
         "schema": measured.EVIDENCE_SCHEMA,

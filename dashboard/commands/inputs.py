@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from dashboard.commands.base import UsageError, one_line
 from dashboard.commands.files import read_text
 from dashboard.files.modelfiles import Stated, is_file_name, open_model
 from dashboard.files.ownresults import kept_results
+from planner.catalogues.gpus import find_gpu
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import QuantFormat, find_quant
 from planner.catalogues.results import Result
@@ -57,12 +57,13 @@ class Found:
     is_gguf: bool = False
 
 
-def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
+def asked(arguments: argparse.Namespace, environ: Mapping[str, str], **defaults: Any) -> Asked:
     """
     Read the options of a command, those of its scenario file below them.
 
     Args:
         arguments: Options that were not given are absent.
+        environ: Says where own measurements are kept.
         defaults: Options of this command that take another default.
     """
     options = {**defaults, **_from_file(arguments), **_given(arguments)}
@@ -101,7 +102,7 @@ def asked(arguments: argparse.Namespace, **defaults: Any) -> Asked:
         machine=machine,
         is_file=found.is_file,
         measured=measured,
-        own_results=kept_results(os.environ),
+        own_results=kept_results(environ),
         warnings=(*warnings, *scenario.warnings, *_context_warning(scenario, found.model)),
     )
 
@@ -158,8 +159,6 @@ def _exists(name: str) -> bool:
 
 def machine_named(name: str, count: int, warnings: list[str]) -> Machine:
     """Return the machine; an ambiguous name warns and says what it took."""
-    from planner.catalogues.gpus import find_gpu
-
     match = find_gpu(name)
     remark = match.remark(name)
     if remark is not None:

@@ -32,7 +32,7 @@ def launch(arguments: argparse.Namespace, context: Context) -> Output:
     from dashboard.commands.sizing_text import sentence
     from planner import launch as launching
 
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     sizing = sized(question)
     ways = launching.launches(sizing)
     if arguments.output is not None:

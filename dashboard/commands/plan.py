@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
         raise UsageError(f"--limit: {arguments.limit} is not allowed; give 1 or more, or 0 for all")
     if arguments.assumptions:
         return _assumptions(arguments)
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     if arguments.save_scenario is not None:
         _save(question, arguments.save_scenario)
         context.tell(f"scenario written to {arguments.save_scenario}")
@@ -81,7 +81,7 @@ def write(arguments: argparse.Namespace, context: Context) -> Output:
     from planner.export import export_plan, format_of
 
     name = format_of(arguments.output, arguments.as_format)
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     content = export_plan(planned(question, context), arguments.output, as_format=name)
     write_file(arguments.output, content, "--output")
     return Output(

@@ -68,7 +68,7 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
     from planner import evidence
     from planner.serving.fitting import remedies
 
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     sizing = sized(question)
     given, machine = question.measured, (sizing.machine.gpu.name, sizing.machine.gpu_count)
     warnings = question.warnings
@@ -102,12 +102,11 @@ def size_one(arguments: argparse.Namespace, context: Context) -> Output:
 
 def size_many(arguments: argparse.Namespace, context: Context) -> Output:
     """Size one model for every format, context length or device."""
-    del context
     from dashboard.commands.inputs import asked
     from dashboard.commands.sizing_text import machine_name, rows_table
     from planner import matrix
 
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     over = arguments.over
     if over == "gpu":
         sizings = matrix.over_gpus(question.workload, question.scenario.gpus or 1)

@@ -48,7 +48,6 @@ def register(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace, context: Context) -> Output:
     """Answer the four questions."""
-    del context
     from dashboard.commands.inputs import asked
     from dashboard.commands.size import sized
     from dashboard.commands.sizing_text import machine_name
@@ -56,11 +55,11 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     from planner.talking import Speech, talk
 
     def given(options: tuple[tuple[str, str], ...]) -> dict[str, float]:
-        values = {name: vars(arguments).pop(name, None) for name, _ in options}
+        values = {name: getattr(arguments, name, None) for name, _ in options}
         return {name: value for name, value in values.items() if value is not None}
 
     thresholds, speech = Thresholds(**given(THRESHOLDS)), Speech(**given(SPEECH))
-    question = asked(arguments)
+    question = asked(arguments, context.environ)
     found = talk(sized(question), thresholds, speech)
     work = found.sizing.workload
     where = f"{work.model.name} in {work.quant.name} on {machine_name(found.sizing)}"
