@@ -66,6 +66,11 @@ def plan(scenario: Scenario) -> Plan:
     return _plan(permalink(scenario), opened.label, opened.revision(), hash(own), scenario, opened, own)
 
 
+def plan_of_all_machines(scenario: Scenario) -> Plan:
+    """Return the plan whatever machine is looked at."""
+    return plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
+
+
 @st.cache_resource(max_entries=128, ttl=KEEP_SECONDS, show_spinner=False)
 def _plan(
     question: str,

@@ -13,21 +13,17 @@ from planner.catalogues.models import all_models
 from planner.launch import launches
 from planner.sizing import Sizing
 
-FIT_WORDS = {True: "fits", False: "does not fit"}
-
 
 def _row(sizing: Sizing) -> dict[str, object]:
     """Return one sizing as a row of numbers."""
-    memory, speed = sizing.memory.to_document(), sizing.speed
+    memory = sizing.memory.to_document()
     return {
         "weights": memory["weights_gib"],
         "kv": memory["kv_cache_gib"],
         "total": memory["total_gib"],
         "total_gb": memory["total_gb"],
-        "fits": FIT_WORDS[sizing.memory.fits],
-        "decode": speed.decode_tokens_per_s if speed else None,
-        "aggregate": speed.aggregate_tokens_per_s if speed else None,
-        "ttft": speed.ttft_ms if speed else None,
+        "fits": size_rows.FIT_WORDS[sizing.memory.fits],
+        **size_rows.speeds(sizing),
         "basis": memory["basis"],
     }
 

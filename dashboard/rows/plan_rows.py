@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from dashboard import data, tables
@@ -73,7 +72,7 @@ def other_notes(found: Plan) -> list[str]:
 
 def recommendations(scenario: Scenario) -> list[dict[str, Any]]:
     """Return the hardware that holds a question, by kind, whatever machine is looked at."""
-    found = data.plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
+    found = data.plan_of_all_machines(scenario)
     rows = []
     for name, title in RECOMMENDED.items():
         choice: Choice | None = getattr(found.recommended, name)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, tables
+from dashboard.commands.sizing_text import machine_name
 from dashboard.form.fields import with_controls
 from dashboard.rows.points import Cell
 from dashboard.simulator import Pace
@@ -21,6 +22,7 @@ from planner.supply.options import Option
 from planner.units import GB
 from planner.workload import KvDtype, Machine, Method, Workload
 
+FIT_WORDS = {True: "fits", False: "does not fit"}
 COUNTS = (1, 2, 4, 8)  # GPUs in machines that are sold or rented
 # Devices that most open models are run on; whether one holds a model is told of these first.
 COMMON_GPUS = (
@@ -49,12 +51,8 @@ def paces(scenario: Scenario, sizing: Sizing) -> list[Pace]:
     def pace(name: str, speed: Speed) -> Pace:
         return Pace(name, speed.decode_tokens_per_s, speed.ttft_ms / 1000.0)
 
-    own = (
-        []
-        if sizing.speed is None
-        else [pace(f"{sizing.machine.gpu_count}x {sizing.machine.gpu.name}", sizing.speed)]
-    )
-    found = data.plan(replace(scenario, gpu=None, gpus=None, decode_tokens_per_s=None))
+    own = [] if sizing.speed is None else [pace(machine_name(sizing), sizing.speed)]
+    found = data.plan_of_all_machines(scenario)
     others = {option.name: option.point.speed for option in found.options if option.point is not None}
     ordered = sorted(others.items(), key=lambda entry: -entry[1].decode_tokens_per_s)
     return own + [pace(name, speed) for name, speed in ordered if [name] != [each.name for each in own]]
@@ -153,6 +151,16 @@ def fit_cells(scenario: Scenario, models: Sequence[str], gpus: Sequence[str]) ->
     return cells
 
 
+def speeds(sizing: Sizing) -> dict[str, float | None]:
+    """Return how fast it is: one sequence, all of them, to the first token; None where it does not fit."""
+    speed = sizing.speed
+    return {
+        "decode": speed.decode_tokens_per_s if speed else None,
+        "aggregate": speed.aggregate_tokens_per_s if speed else None,
+        "ttft": speed.ttft_ms if speed else None,
+    }
+
+
 def comparable(sizing: Sizing) -> dict[str, Any]:
     """Return what machines, or models, are compared by."""
     memory, speed = sizing.memory, sizing.speed
@@ -160,9 +168,7 @@ def comparable(sizing: Sizing) -> dict[str, Any]:
     return {
         "total": document["total_gib"],
         "usable": document["usable_gib"],
-        "decode": speed.decode_tokens_per_s if speed else None,
-        "aggregate": speed.aggregate_tokens_per_s if speed else None,
-        "ttft": speed.ttft_ms if speed else None,
+        **speeds(sizing),
         "bound": str(speed.bound) if speed else None,
         "max_context": memory.max_context_tokens or None,
         "max_batch": memory.max_batch or None,
@@ -174,8 +180,7 @@ def models_on(scenario: Scenario, names: Sequence[str]) -> list[dict[str, Any]]:
     place, rows = machine(scenario), []
     for name in names:
         sized = size(workload(replace(scenario, model=name)), place)
-        fits = "fits" if sized.memory.fits else "does not fit"
-        rows.append({"model": name, "fits": fits, **comparable(sized)})
+        rows.append({"model": name, "fits": FIT_WORDS[sized.memory.fits], **comparable(sized)})
     return sorted(rows, key=lambda row: -(row["decode"] or 0.0))
 
 
