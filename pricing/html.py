@@ -20,6 +20,8 @@ Node = LexborNode
 MAX_PAGE_CHARACTERS = 16 * 2**20
 # Texts of these are not what a reader sees; footnote marks would end up in names and numbers ("H100 SXM 1").
 _UNSEEN = frozenset({"sup", "script", "style", "template", "noscript"})
+# An amount whose cents may follow raised: whole, or of one decimal. A mark behind whole cents is a footnote.
+_OPEN_AMOUNT = re.compile(r"[$€£]\s?\d[\d,]*(?:\.\d?)?$", flags=re.ASCII)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 _HOUR = r"(?:/|per\s)\s*(?:hour|hr|h)|hourly|an\shour"
@@ -88,7 +90,11 @@ def one(node: Document | Node, css: str) -> Node:
 
 
 def text(node: Node) -> str:
-    """Return what a reader sees: no footnote marks, any white space as one space."""
+    """
+    Return what a reader sees: no footnote marks, any white space as one space.
+
+    Raised digits that may be the cents of the amount before them stay, behind a "^": `usd` refuses those.
+    """
     pieces: list[str] = []
 
     def collect(parent: Node) -> None:
@@ -98,6 +104,8 @@ def text(node: Node) -> str:
                 pieces.append(child.text_content or "")
             elif child.tag not in _UNSEEN:
                 collect(child)
+            elif child.tag == "sup" and _may_be_cents(" ".join(pieces[-3:]), raised := text(child)):
+                pieces.append(f"^{raised}")
             child = child.next
 
     if node.is_text_node:
@@ -105,6 +113,14 @@ def text(node: Node) -> str:
     else:
         collect(node)
     return " ".join(" ".join(pieces).split())
+
+
+def _may_be_cents(before: str, raised: str) -> bool:
+    """Whether raised text belongs to the number before it: "$4" and "29", or "4" and ".29"."""
+    seen = " ".join(before.split())
+    if re.match(r"[.,]\s?\d", raised):
+        return re.search(r"\d$", seen) is not None
+    return re.search(r"\d", raised) is not None and _OPEN_AMOUNT.search(seen) is not None
 
 
 def attribute(node: Node, name: str) -> str:

@@ -63,6 +63,41 @@ def test_text_leaves_the_page_as_it_was() -> None:
     assert text(one(page, "sup")) == "1"
 
 
+@pytest.mark.parametrize(
+    "price",
+    [
+        "$4<sup>.29</sup>/hr",
+        "$4<sup>29</sup>/hr",
+        "$4.<sup>29</sup>",
+        "$4.2<sup>9</sup>",
+        "$<b>4</b><sup>29</sup>",
+        "$ 1,204 <sup><small>29</small></sup>",
+        "<span>$</span><span>4</span><span><sup>29</sup></span>",
+        "$4.29<sup>.5</sup>",
+        "$4<sub>29</sub>",
+        "$4<sup>1</sup>",  # a footnote or a cent: not to be told
+    ],
+)
+def test_raised_digits_behind_an_amount_are_never_dropped(price: str) -> None:
+    with pytest.raises(ParseError, match="expected an amount"):
+        usd(text(one(document(f"<p>{price}</p>"), "p")))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("$4.29<sup>1</sup>/hr", "$4.29 /hr"),
+        ("$4.29<sup>*</sup>", "$4.29"),
+        ("$4<sup>*</sup>", "$4"),
+        ("H100<sup>1</sup>", "H100"),
+        ("8<sup>1</sup> GPUs", "8 GPUs"),
+        ("On-demand<sup>2</sup> $4", "On-demand $4"),
+    ],
+)
+def test_footnote_marks_are_left_out(source: str, expected: str) -> None:
+    assert text(one(document(f"<p>{source}</p>"), "p")) == expected
+
+
 def test_attribute_must_have_a_value() -> None:
     link = one(document(PAGE), "a")
     assert attribute(link, "href") == "/x"
