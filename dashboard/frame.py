@@ -65,6 +65,8 @@ def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) 
     address.write(scenario, page)
     for complaint in complaints:
         messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+    if scenario.currency != "USD":
+        messages.caption(plain(data.money(scenario).rate_text or ""))
     made = Frame(page, head, scenario)
     _frame.set(made)
     return made

@@ -67,6 +67,7 @@ def mixed(found: Plan) -> list[str]:
 def other_notes(found: Plan) -> list[str]:
     """Return the notes that stand nowhere else on the page."""
     shown = {threshold(found), *trust(found), *changes(found), *mixed(found), *found.scenario.warnings}
+    shown.add(found.money.rate_text)
     return [note for note in found.notes if note not in shown]
 
 

@@ -22,8 +22,6 @@ def show() -> None:
     rows = market_rows.market(money)
     with drawn.head, st.container(key="answer"):
         _headline(rows)
-        if money.rate_text is not None:
-            st.caption(f"{parts.plain(money.rate_text)} Prices are kept and verified in US dollars.")
     bodies = {
         "Offers": partial(_offers, rows, money),
         "Price history": partial(_history, rows, money),
@@ -83,7 +81,8 @@ def _offers(rows: Sequence[Mapping[str, Any]], money: Money) -> None:
     shown = [row for row in wanted if everything or row["is_ranked"]]
     hidden = len(wanted) - len(shown)
     more = f"; {hidden:,} that are never ranked are hidden" if hidden else ""
-    st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.")
+    kept = "" if money.currency == "USD" else " Prices are kept and verified in US dollars."
+    st.caption(f"{len(shown):,} of {len(rows):,} offers{more}.{kept}")
     if shown:
         ordered, columns = (
             sorted(shown, key=lambda row: row["per_gpu_hour"]),
