@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from planner.answers.explain import is_estimate
+from planner.answers.money import Money
 from planner.compare import Plan
 from planner.supply.options import Kind, Option
 
@@ -25,7 +26,7 @@ def markdown(plan: Plan, about: Lines) -> bytes:
         about: Name and text of each line on what the file is.
     """
     lines = [f"# {plain(plan.model.name)}: rent, buy or API", "", f"**{plain(plan.verdict)}**", ""]
-    lines += [f"| {' | '.join(_SHORT_HEADERS)} |", f"|{'|'.join(_SHORT_ALIGN)}|"]
+    lines += [f"| {' | '.join(_short_headers(plan))} |", f"|{'|'.join(_SHORT_ALIGN)}|"]
     lines += [f"| {' | '.join(plain(cell) for cell in row)} |" for row in _short_rows(plan)]
     lines += ["", plain(ESTIMATE_NOTE), ""]
     if plan.excluded:
@@ -45,7 +46,7 @@ def page(plan: Plan, about: Lines) -> bytes:
         plan: The plan.
         about: Name and text of each line on what the page is.
     """
-    head = "".join(f"<th scope=col>{html.escape(name)}</th>" for name in _SHORT_HEADERS)
+    head = "".join(f"<th scope=col>{html.escape(name)}</th>" for name in _short_headers(plan))
     align = ["left" if mark == "---" else "right" for mark in _SHORT_ALIGN]
     body = "\n".join(
         "<tr>"
@@ -112,14 +113,14 @@ _SHORT_HEADERS = (
     "option",
     "from",
     "tier",
-    "USD/GPU-h",
-    "USD/h",
-    "per month",
-    "USD/M tokens",
+    "{c}/GPU-h",
+    "{c}/h",
+    "{c}/month",
+    "{c}/M tokens",
     "tokens/s, one user",
     "tokens/s, all",
     "VRAM total, GB",
-    "to buy, USD",
+    "to buy, {c}",
     "pays back, months",
     "price",
     "source",
@@ -127,6 +128,11 @@ _SHORT_HEADERS = (
 
 
 _SHORT_ALIGN = ("--:", "---", "---", "---", *("--:",) * 9, "---", "---")
+
+
+def _short_headers(plan: Plan) -> list[str]:
+    """Return the titles, with the currency that is shown."""
+    return [title.format(c=plan.money.currency) for title in _SHORT_HEADERS]
 
 
 def _short_rows(plan: Plan) -> Iterable[tuple[str, ...]]:
@@ -141,18 +147,23 @@ def _short_rows(plan: Plan) -> Iterable[tuple[str, ...]]:
             f"{'buy ' if option.kind is Kind.BUY and not option.is_own else ''}{option.times_text}{note}",
             option.provider_title or option.provider or "",
             option.tier or "",
-            option.usd_per_gpu_hour or "",
-            option.usd_per_hour or "",
-            "" if option.usd_per_month is None else plan.money.text(option.usd_per_month),
-            "" if prices is None else f"{prices.usd_per_million_tokens:,.2f}{mark}",
+            _stored(option.usd_per_gpu_hour, plan.money),
+            _stored(option.usd_per_hour, plan.money),
+            "" if option.usd_per_month is None else f"{plan.money.amount(option.usd_per_month):,.2f}",
+            "" if prices is None else f"{plan.money.amount(prices.usd_per_million_tokens):,.2f}{mark}",
             "" if speed is None else f"{speed.decode_tokens_per_s:,.1f}{mark}",
             "" if speed is None else f"{speed.aggregate_tokens_per_s:,.1f}{mark}",
             "" if option.vram_total_gb is None else f"{option.vram_total_gb:,.0f}",
-            "" if option.purchase_usd is None else f"{option.purchase_usd:,.0f}",
+            "" if option.purchase_usd is None else f"{plan.money.amount(option.purchase_usd):,.0f}",
             _payback(option),
             f"{option.price.status} {(option.price.seen_at or '')[:10]}".strip(),
             option.price.source_url or option.purchase_source or "",
         )
+
+
+def _stored(usd: str | None, money: Money) -> str:
+    """Write an hourly price: in dollars as it is stored, else as it is in the currency shown."""
+    return usd or "" if usd is None or money.currency == "USD" else f"{money.amount(float(usd)):,.4f}"
 
 
 def _payback(option: Option) -> str:

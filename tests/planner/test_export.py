@@ -119,6 +119,21 @@ def test_estimates_are_marked_in_text(found: Plan) -> None:
     assert line.count("\\*") == 3  # price of a token, both speeds
 
 
+def test_a_document_for_people_is_in_the_currency_that_is_shown(found: Plan) -> None:
+    header, _, *lines = (
+        line for line in FORMATS["md"](found, None).decode().splitlines() if line[:2] in ("| ", "|-")
+    )
+    titles = [title.strip() for title in header.split("|")]
+    assert not any("USD" in title for title in titles)
+    cells = next([cell.strip() for cell in line.split("|")] for line in lines if "Runpod" in line)
+    row = dict(zip(titles, cells, strict=True))
+    # 11.96 USD an hour for two, at 1 EUR = 1.1172 USD; 121.6 h of them a month.
+    assert (row["EUR/h"], row["EUR/GPU-h"], row["EUR/month"]) == ("10.7053", "5.3527", "1,301.77")
+    assert "<th scope=col>EUR/month</th>" in FORMATS["html"](found, None).decode()
+    dollars = FORMATS["md"](plan_of([rate()], gpu="B200", gpus=2), None).decode()
+    assert "| 5.98 | 11.96 | 1,454.34 |" in dollars  # stored prices as they are
+
+
 def test_workbook_reads_back(found: Plan) -> None:
     book = openpyxl.load_workbook(io.BytesIO(FORMATS["xlsx"](found, None)))
     assert book.sheetnames == ["Options", "Cash", "Left out"]
