@@ -22,7 +22,6 @@ from pricing.verification.case import (
     instance_key,
     machine_key,
     name_key,
-    told_key,
 )
 from pricing.verification.doubting import find_doubt, find_held_sizes
 from pricing.verification.history import is_first_sight
@@ -31,6 +30,7 @@ from pricing.verification.pairing import Together, is_price
 from pricing.verification.plausibility import is_plausible, why_implausible
 from pricing.verification.recall import Memory
 from pricing.verification.rules import RULES, Rule
+from pricing.verification.told import Witnesses
 
 __all__ = ["RULES", "Rule", "is_first_sight", "is_plausible", "verify", "why_implausible"]
 
@@ -128,10 +128,7 @@ def _case(
         before=max(offer.seen_at for offer in offers),
         is_plausible=lambda price: is_plausible(price, market, kinds),
     )
-    witnesses: dict[tuple[object, ...], list[KnownPrice]] = defaultdict(list)
-    for price in known:
-        if price.witness is not None and price.provider == provider and price.verdict is Verdict.VERIFIED:
-            witnesses[told_key(price)].append(price)
+    names = {*memory.instance_types(), *(offer.instance_type for offer in offers)}
     sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)
     beside: dict[tuple[object, ...], dict[Tier, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
     prices: dict[str, set[Decimal]] = defaultdict(set)
@@ -154,7 +151,7 @@ def _case(
         memory=memory,
         market=market,
         usd_per_unit=usd_per_unit,
-        witnesses=witnesses,
+        witnesses=Witnesses(known, provider, names),
         sizes=sizes,
         beside=beside,
         counts=counts,

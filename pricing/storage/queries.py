@@ -208,8 +208,9 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
 
 
 def witness_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
-    """Yield the same of what witnesses say of a provider."""
-    yield from _known(connection, Where().add("s.witness IS NOT NULL").one_of("s.provider", provider))
+    """Yield the same of what witnesses say of a provider; of one also what they said before."""
+    where = Where().add("s.witness IS NOT NULL").one_of("s.provider", provider)
+    yield from _known(connection, where, is_deep=provider is not None)
 
 
 def _known(connection: Connection, where: Where, *, is_deep: bool = False) -> Iterator[KnownPrice]:

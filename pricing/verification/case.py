@@ -1,6 +1,5 @@
 """What the rules look at beside an offer: what is known, and the other offers of the run."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -9,9 +8,8 @@ from typing import NamedTuple
 
 from planner.rates import Tier
 from pricing.offer import Offer
-from pricing.parsing.regions import is_same_place, region_key
+from pricing.parsing.regions import region_key
 from pricing.provider import ProviderClass, shows_asks
-from pricing.storage.memory import KnownPrice
 from pricing.verification.limits import (
     LATELY,
     LONG_RUNS,
@@ -19,13 +17,10 @@ from pricing.verification.limits import (
     SEEN_SHARE_ASK,
     SIZES_SAME,
     WEEK_SPAN,
-    WITNESS_AGE,
-    WITNESS_RUNS,
-    WITNESS_SHARE,
-    WITNESS_SHARE_NEW,
 )
 from pricing.verification.market import Level, Market, usd_per_whole_gpu
 from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_same
+from pricing.verification.told import Witnesses
 
 
 class Confirmation(IntEnum):
@@ -62,7 +57,7 @@ class Case:
     memory: Memory
     market: Market
     usd_per_unit: Mapping[str, float]  # of other currencies
-    witnesses: Mapping[tuple[object, ...], list[KnownPrice]]
+    witnesses: Witnesses
     sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
     beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
     counts: Mapping[tuple[object, ...], set[int]] = field(default_factory=dict)
@@ -124,7 +119,7 @@ class Case:
 
     def confirmed(self, offer: Offer) -> Confirmation | None:
         """Return the hardest confirmation that a price has; it serves where an easier one is asked too."""
-        if self.witnesses_of(offer):
+        if self.witnesses.agreeing(offer, self.memory.at_level(offer, 1)):
             return Confirmation.WITNESS
         if self.is_doubted(offer):
             return None
@@ -152,40 +147,10 @@ class Case:
         accepted = self.memory.accepted(offer)
         if accepted is not None and is_same(accepted, known.usd_per_hour):
             return False
-        said = self.witnesses.get(told_key(offer), [])
-        if any(is_same(known.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in said):
+        if self.witnesses.say(offer, known.usd_per_hour):
             return False
         seen = self.memory.sightings(offer)
         return seen.runs > 0 and (offer.seen_at - seen.span).date() < offer.seen_at.date()
-
-    def witnesses_of(self, offer: Offer) -> int:
-        """Return how many catalogues of others agree, and rather with this price than with the one before."""
-        usd, ratio = float(offer.usd_per_hour), self.own_ratio(offer)
-        own = self.memory.at_level(offer, 1)
-        place = region_key(offer.provider, offer.region)
-        agreeing = set()
-        for told in self.witnesses.get(told_key(offer), []):
-            is_near = is_same(usd, told.usd_per_hour, WITNESS_SHARE_NEW if ratio is None else WITNESS_SHARE)
-            if not is_same_place(place, region_key(told.provider, told.region)):
-                continue
-            if own is not None and not _is_later_word(told, own):
-                continue
-            if is_near and (ratio is None or _is_nearer(float(told.usd_per_hour), usd, usd / ratio)):
-                agreeing.add(told.witness)
-        return len(agreeing)
-
-    def contradicting(self, offer: Offer) -> KnownPrice | None:
-        """Return a catalogue's fresh word on this offer where none of them is near it."""
-        place = region_key(offer.provider, offer.region)
-        fresh = [
-            told
-            for told in self.witnesses.get(told_key(offer), [])
-            if is_same_place(place, region_key(told.provider, told.region))
-            and abs(told.last_seen_at - offer.seen_at) <= WITNESS_AGE
-        ]
-        if any(is_same(offer.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in fresh):
-            return None
-        return max(fresh, key=lambda told: told.last_seen_at, default=None)
 
     def agrees_with_a_size(self, offer: Offer) -> bool:
         """Whether another size of the same machine costs about the same per GPU in this answer."""
@@ -214,22 +179,3 @@ def instance_key(offer: Offer) -> tuple[object, ...]:
 def name_key(offer: Offer) -> tuple[object, ...]:
     """Return what sells one name in one place."""
     return (offer.instance_type, offer.tier, region_key(offer.provider, offer.region))
-
-
-def told_key(one: Offer | KnownPrice) -> tuple[object, ...]:
-    """Return what a witness and a source have in common; places and instances are spelled differently."""
-    return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier)
-
-
-def _is_nearer(told: float, now: float, before: float) -> bool:
-    """Whether a price is at least as near to the present one as to the one before, in factors."""
-    return abs(math.log(told / now)) <= abs(math.log(told / before))
-
-
-def _is_later_word(told: KnownPrice, own: Recollection) -> bool:
-    """
-    Whether a catalogue came to say so after the provider's own last price was seen, and said it twice.
-
-    What it said before that is contradicted by the newer price: it lags behind, as an old edition does.
-    """
-    return told.first_seen_at > own.seen_at and told.times_seen >= WITNESS_RUNS

@@ -148,7 +148,7 @@ def alone(offer: Offer, case: Case) -> str | None:
     """A first price waits for days where something speaks against it: the market or a catalogue."""
     if case.memory.nearest(offer) is not None:
         return None
-    told = case.contradicting(offer)
+    told = case.witnesses.contradicting(offer)
     if told is not None:
         word = f"{told.witness} says {dollars(told.usd_per_hour)} USD"
         return f"{_first(offer)}, and {word}: {TO_HAVE_STAYED}"

@@ -224,6 +224,10 @@ class Memory:
         price = self._accepted.get(_series(offer))
         return None if price is None else price.usd_per_hour
 
+    def instance_types(self) -> Collection[str]:
+        """Return the names of all instances that are known."""
+        return self._counts.keys()
+
     def counts_of(self, instance_type: str) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""
         return self._counts.get(instance_type, set())

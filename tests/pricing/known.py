@@ -19,6 +19,7 @@ KINDS = {
     "giant": ProviderClass.HYPERSCALER,
     "vastai": ProviderClass.MARKETPLACE,
     "runpod": ProviderClass.MARKETPLACE,
+    "aws": ProviderClass.HYPERSCALER,
     "azure": ProviderClass.HYPERSCALER,
 }
 

@@ -1,0 +1,57 @@
+"""A catalogue's word counts for the machine of which it was said, and from when on it was said."""
+
+from typing import Any
+
+import pytest
+
+from pricing.offer import Verdict
+from pricing.storage.memory import KnownPrice
+from pricing.verify import verify
+from tests.pricing.known import KINDS, known, known_as, offer
+
+AWS: dict[str, Any] = {"provider": "aws", "gpu": "A10G", "region": "us-east-1"}
+
+
+def told(name: str, price: str, days_ago: float = 0.5, **changes: Any) -> KnownPrice:
+    row = offer(price, witness="gpuhunt", instance_type=name, **AWS)
+    return known_as(row, days_ago=days_ago, **({"times_seen": 3} | changes))
+
+
+def verdict(name: str, price: str, *remembered: KnownPrice) -> Verdict:
+    row = offer(price, instance_type=name, **AWS)
+    return verify([row], remembered, kinds=KINDS)[0].verdict
+
+
+def own(name: str, price: str, days_ago: float = 4.0) -> KnownPrice:
+    return known(price, instance_type=name, days_ago=days_ago, **AWS)
+
+
+def test_a_word_on_another_size_with_the_same_gpu_confirms_nothing() -> None:
+    """AWS's g5.xlarge takes the price of g5.16xlarge, which the catalogue lists anew that night."""
+    before = [own("g5.xlarge", "1.006"), told("g5.16xlarge", "4.096")]
+    assert verdict("g5.xlarge", "4.096", *before) is Verdict.QUARANTINED
+    assert verdict("g5.xlarge", "4.096", *before, told("g5.xlarge", "1.006", 9)) is Verdict.QUARANTINED
+    assert verdict("g5.xlarge", "4.096", *before, told("g5.xlarge", "4.096")) is Verdict.VERIFIED
+
+
+def test_a_word_on_another_instance_of_the_provider_confirms_nothing_whatever_the_names_look_like() -> None:
+    before = [own("small host", "1.00"), own("large host", "4.00"), told("large host", "4.00")]
+    assert verdict("small host", "4.00", *before) is Verdict.QUARANTINED
+    assert verdict("small host", "4.00", *before, told("A10G x1", "4.00")) is Verdict.VERIFIED
+
+
+def test_a_word_on_this_instance_outweighs_those_that_name_none() -> None:
+    before = [own("g5.xlarge", "1.006"), told("g5.xlarge", "1.006", 9)]
+    other = told("1x A10G", "4.096", witness="other")
+    assert verdict("g5.xlarge", "4.096", before[0], other) is Verdict.VERIFIED
+    assert verdict("g5.xlarge", "4.096", *before, other) is Verdict.QUARANTINED
+
+
+@pytest.mark.parametrize(("between", "expected"), [(None, False), ("4.096", False), ("1.006", True)])
+def test_a_row_of_a_catalogue_that_came_back_is_no_later_word(between: str | None, expected: bool) -> None:
+    """It said 4.096 already before the provider said 1.006; a day without it, or with it, is no new word."""
+    words = [told("g5.xlarge", "4.096", 20), told("g5.xlarge", "4.096", 1)]
+    if between is not None:
+        words.append(told("g5.xlarge", between, 10))
+    found = verdict("g5.xlarge", "4.096", own("g5.xlarge", "1.006"), *words)
+    assert (found is Verdict.VERIFIED) is expected
