@@ -64,6 +64,7 @@ class Case:
     twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
     exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
+    factors: Mapping[int, float] = field(default_factory=dict)  # id() of an offer of a list, and its move
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once
     scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
     middle_move: float | None = None  # by which factor what was seen lately moved in the middle
@@ -106,6 +107,11 @@ class Case:
         """Return by which factor the offer's own last price moved, None where there is none."""
         known = self.memory.at_level(offer, 1)
         return None if known is None else usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
+
+    def list_ratio(self, offer: Offer) -> float | None:
+        """Return the same where the list goes by new names or places against its last price under another."""
+        ratio = self.own_ratio(offer)
+        return self.factors.get(id(offer)) if ratio is None else ratio
 
     def is_own_price(self, offer: Offer) -> bool:
         """Whether this very offer was verified at this price before."""

@@ -24,7 +24,7 @@ _FIRST = "first"
 
 def count_is_known(offer: Offer, case: Case) -> str | None:
     """An instance keeps its number of GPUs."""
-    known = case.memory.counts_of(offer.instance_type)
+    known = case.memory.counts_of(offer)
     here = case.counts.get(name_key(offer), set())
     if len(known) != 1 or known <= here:
         return None  # a name that is sold in several sizes says nothing about them
@@ -53,13 +53,11 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly an exchange rate may be in another currency."""
-    ratio = case.own_ratio(offer)
-    if ratio is None:
+    ratio, known = case.list_ratio(offer), case.memory.nearest(offer)
+    if ratio is None or known is None:
         return None
     for currency, rate in case.usd_per_unit.items():
         if is_same(ratio, rate, FX_SHARE) or is_same(ratio, 1 / rate, FX_SHARE):
-            known = case.memory.at_level(offer, 1)
-            assert known is not None
             return f"moved from {known_text(known)} by the exchange rate of {currency}: another currency?"
     return None
 

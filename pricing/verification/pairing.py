@@ -17,7 +17,7 @@ from pricing.verification.limits import (
     OLD_PAGE_AFTER,
     RETURNED_SHARE,
 )
-from pricing.verification.recall import Memory, is_same
+from pricing.verification.recall import Memory, Recollection, is_same
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Change:
     offer: Offer
     before: float  # [USD/h]
     seen_at: datetime  # when that was seen
-    is_own: bool  # its own last price, not one of the same GPUs under another name
+    is_own: bool  # its own last price, not one of the same GPUs under another name or elsewhere
 
 
 class Together:
@@ -43,22 +43,29 @@ class Together:
     def __init__(self, offers: Sequence[Offer], memory: Memory) -> None:
         self._rows: list[tuple[Offer, float | None]] = []  # each beside its last price
         self.changes: list[Change] = []
-        self._own = 0  # offers whose own last price is known
         self._lately: list[float] = []  # by which factor each of these seen lately moved, 1 for most
         self._memory = memory
-        rows = (offer for offer in offers if offer.gpu is not None and is_price(offer))
-        for place, offer in enumerate(rows):
-            known = memory.nearest(offer)
-            if known is None or known.level not in {1, 3}:
+        own: dict[int, float] = {}  # id() of an offer and the factor by which it moved
+        near: dict[int, float] = {}  # the same, also against other regions and names
+        rows = [offer for offer in offers if offer.gpu is not None and is_price(offer)]
+        last = [memory.nearest(offer) for offer in rows]
+        self.is_renamed = _is_renamed(last)
+        levels = {1, 2, 3} if self.is_renamed else {1, 3}
+        for place, (offer, known) in enumerate(zip(rows, last, strict=True)):
+            if known is None or known.level not in levels:
                 self._rows.append((offer, None))
                 continue
             self._rows.append((offer, known.usd_per_hour))
-            self._own += known.level == 1
-            if known.level == 1 and known.seen_at >= offer.seen_at - LATELY:
-                self._lately.append(float(offer.usd_per_hour) / known.usd_per_hour)
+            factor = near[id(offer)] = float(offer.usd_per_hour) / known.usd_per_hour
+            if known.level == 1:
+                own[id(offer)] = factor
+                if known.seen_at >= offer.seen_at - LATELY:
+                    self._lately.append(factor)
             if not is_same(offer.usd_per_hour, known.usd_per_hour):
                 change = Change(place, offer, known.usd_per_hour, known.seen_at, known.level == 1)
                 self.changes.append(change)
+        # id() of the offers of which the list-wide rules speak, and by which factor each moved.
+        self.factors = near if self.is_renamed else own
 
     def mispaired(self) -> frozenset[int]:
         """
@@ -129,10 +136,10 @@ class Together:
 
     def moved_at_once(self) -> tuple[int, int] | None:
         """Return how many prices moved and of how many, where that is most of a list; else None."""
-        moved = sum(change.is_own for change in self.changes)
-        if self._own < MASS_ROWS or moved <= MASS_SHARE * self._own:
+        moved = sum(not is_same(factor, 1.0) for factor in self.factors.values())
+        if len(self.factors) < MASS_ROWS or moved <= MASS_SHARE * len(self.factors):
             return None
-        return moved, self._own
+        return moved, len(self.factors)
 
     def middle_move(self) -> float | None:
         """Return by which factor the prices seen lately moved in the middle; None where too few are known."""
@@ -140,12 +147,23 @@ class Together:
 
     def by_one_factor(self) -> tuple[int, int, float] | None:
         """Return how many prices moved by one factor, of how many, and that, where most did; else None."""
-        factors = [float(one.offer.usd_per_hour) / one.before for one in self.changes if one.is_own]
-        if self._own < MASS_ROWS or not factors:
+        factors = [factor for factor in self.factors.values() if not is_same(factor, 1.0)]
+        if len(self.factors) < MASS_ROWS or not factors:
             return None
         middle = statistics.median(factors)
         moved = sum(is_same(factor, middle, FX_SHARE) for factor in factors)
-        return (moved, self._own, middle) if moved > MASS_SHARE * self._own else None
+        return (moved, len(self.factors), middle) if moved > MASS_SHARE * len(self.factors) else None
+
+
+def _is_renamed(last: Sequence[Recollection | None]) -> bool:
+    """
+    Whether the rows of a list go by new names or places: most of those known are known from others.
+
+    So are they where few own last prices are known, of which nothing list-wide could be said.
+    """
+    near = [known for known in last if known is not None and known.level <= 3]
+    own = sum(known.level == 1 for known in near)
+    return own < MASS_ROWS or own <= MASS_SHARE * len(near)
 
 
 def is_price(offer: Offer) -> bool:

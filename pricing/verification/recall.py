@@ -48,8 +48,8 @@ class Sightings(NamedTuple):
 
 # Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
 _LEVELS: Sequence[tuple[str, Callable[[Offer | KnownPrice], Key]]] = (
-    ("its own last price", lambda one: (one.instance_type, one.gpu_count, _place(one), _term(one))),
-    ("the same instance in other regions", lambda one: (one.instance_type, one.gpu_count)),
+    ("its own last price", lambda one: (_name(one), one.gpu_count, _place(one), _term(one))),
+    ("the same instance in other regions", lambda one: (_name(one), one.gpu_count)),
     ("the same GPUs under another name", lambda one: (one.gpu_count,)),
     ("the same GPU in other sizes", lambda one: ()),
 )
@@ -97,7 +97,7 @@ class Memory:
                 self._remember(price)
 
     def _remember(self, price: KnownPrice) -> None:
-        self._counts[price.instance_type].add(price.gpu_count)
+        self._counts[_name(price)].add(price.gpu_count)
         own = _series(price)
         if price.origin == Origin.SNAPSHOT:
             self._bundled[_machine(price)].append(price)
@@ -228,9 +228,9 @@ class Memory:
         """Return the names of all instances that are known."""
         return self._counts.keys()
 
-    def counts_of(self, instance_type: str) -> set[int]:
+    def counts_of(self, offer: Offer) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""
-        return self._counts.get(instance_type, set())
+        return self._counts.get(_name(offer), set())
 
 
 def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime, tuple[float, float]]:
@@ -268,7 +268,12 @@ def _slice(one: Offer | KnownPrice) -> float | None:
 
 def _machine(one: Offer | KnownPrice) -> Key:
     """Return what is the same instance wherever it stands."""
-    return (one.instance_type, one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
+    return (_name(one), one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
+
+
+def _name(one: Offer | KnownPrice) -> str:
+    """Return an instance's name so that capitals and spaces make no other one of it."""
+    return " ".join(one.instance_type.casefold().split())
 
 
 def _place(one: Offer | KnownPrice) -> str:

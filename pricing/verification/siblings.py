@@ -94,7 +94,7 @@ def rows_are_paired(offer: Offer, case: Case) -> str | None:
 
 def answer_is_sound(offer: Offer, case: Case) -> str | None:
     """Of an answer whose other changes are mostly impossible no change is taken."""
-    if case.doubt is None or case.own_ratio(offer) is None:
+    if case.doubt is None or case.list_ratio(offer) is None:
         return None
     wrong, changed, _ = case.doubt
     return f"{wrong} of {changed} changed prices of this answer are impossible or out of step: so may this be"
@@ -121,7 +121,7 @@ def book_moved(offer: Offer, case: Case) -> str | None:
 
 def mass_move(offer: Offer, case: Case) -> str | None:
     """Most prices of a list do not move in one night."""
-    ratio = case.own_ratio(offer)
+    ratio = case.list_ratio(offer)
     if case.moved is None or case.is_of_asks or ratio is None or is_same(ratio, 1.0):
         return None
     return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
@@ -132,7 +132,7 @@ def one_factor(offer: Offer, case: Case) -> str | None:
     if case.scaled is None:
         return None
     moved, known, factor = case.scaled
-    ratio = case.own_ratio(offer)
+    ratio = case.list_ratio(offer)
     # Of a list, what did not move is the price it was; of asks, all of the answer are of one unit.
     if not case.is_of_asks and (ratio is None or is_same(ratio, 1.0)):
         return None

@@ -97,7 +97,7 @@ def _key(one: Offer | KnownPrice) -> tuple[object, ...]:
 
 
 def _name(instance_type: str) -> str:
-    return instance_type.strip().lower()
+    return " ".join(instance_type.casefold().split())
 
 
 @cache
