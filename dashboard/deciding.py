@@ -7,6 +7,8 @@ import streamlit as st
 from dashboard import data, parts, refreshing, tables
 from dashboard.rows import market_rows
 from planner.answers.money import Money
+from planner.errors import UnknownName
+from pricing.errors import UnclearDecision
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import StoredOffer
 
@@ -75,7 +77,7 @@ def _decide(offers: Sequence[StoredOffer], money: Money) -> None:
     """Let a person accept or reject some of them; the reason is asked for and kept."""
     names = {
         f"{offer.id}: {_machine(offer)} from {offer.provider} ({offer.instance_type}), "
-        f"{_hourly(offer, money)}": offer.id
+        f"{_hourly(offer, money)}": offer
         for offer in offers
     }
     with st.form("decide", clear_on_submit=True):
@@ -97,8 +99,12 @@ def _decide(offers: Sequence[StoredOffer], money: Money) -> None:
         st.warning("Choose at least one price and say why: the reason is kept with the decision.")
         return
     what = "accept" if accept else "reject"
-    for name in chosen:
-        market_rows.decide(names[name], what, reason=" ".join(reason.split()), by=by.strip() or "dashboard")
+    prices = [names[name] for name in chosen]
+    try:
+        market_rows.decide(prices, what, reason=" ".join(reason.split()), by=by.strip() or "dashboard")
+    except (UnknownName, UnclearDecision) as error:  # decided elsewhere, or another price by now
+        st.warning(f"Nothing was {what}ed: {parts.plain(str(error))}.")
+        return
     st.toast(f"{what}ed: {tables.plural(len(chosen), 'price')}")
     st.rerun()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from planner.errors import UnknownName
+from planner.errors import PlannerError, UnknownName
 
 
 class PricingError(Exception):
@@ -67,6 +67,10 @@ class NothingToDecide(PricingError, UnknownName):
     def __init__(self, offer_id: str, why: str) -> None:
         UnknownName.__init__(self, "offer", offer_id)
         self.args = (f"offer {offer_id!r} {why}",)
+
+
+class UnclearDecision(PricingError, PlannerError):
+    """A decision that may be meant of several prices of an offer, or of one that it does not have."""
 
 
 class NormaliseError(PricingError):

@@ -1,7 +1,7 @@
 """The stored prices: what is known, what counts today or on a past day, and how a run is added."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,8 @@ from pricing.storage.statuses import replaced_pages, statuses, unchanged_since
 from pricing.storage.stored import LeftOut, ProviderStatus, StoredOffer
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from planner.catalogues.purchases import PricePoint
     from planner.catalogues.tokens import TokenPrice
     from pricing.money.currencies import Rates
@@ -202,18 +204,44 @@ class Store(Sessions):
         with self._writing() as connection:
             return writing.record(connection, result, offers)
 
-    def decide(self, offer_id: str, decision: "Decision", *, reason: str, by: str, now: datetime) -> "Review":
+    def decide(
+        self,
+        offer_id: str,
+        decision: "Decision",
+        *,
+        reason: str,
+        by: str,
+        now: datetime,
+        price: "Decimal | None" = None,
+    ) -> "Review":
         """
         Accept or reject a price, in force at once.
 
         Raises:
             UnknownName: if there is no such offer, or nothing to decide about it.
+            UnclearDecision: if several prices of the offer may be meant, or none is so high.
             StoreError: if the database cannot be written.
         """
+        (review,) = self.decide_all([(offer_id, price)], decision, reason=reason, by=by, now=now)
+        return review
+
+    def decide_all(
+        self,
+        chosen: "Iterable[tuple[str, Decimal | None]]",
+        decision: "Decision",
+        *,
+        reason: str,
+        by: str,
+        now: datetime,
+    ) -> "list[Review]":
+        """Decide the same about several offers, each with the price that is meant, or about none of them."""
         from pricing.verification import reviewing
 
         with self._writing() as connection:
-            return reviewing.decide(connection, offer_id, decision, reason=reason, by=by, now=now)
+            return [
+                reviewing.decide(connection, one, decision, reason=reason, by=by, now=now, price=price)
+                for one, price in chosen
+            ]
 
     def remove_ended(self, before: datetime) -> int:
         """Remove prices that ended before a time, in short transactions; return how many."""

@@ -2,10 +2,14 @@
 
 import argparse
 import getpass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dashboard import tables
+from dashboard.commands.arguments import number
 from dashboard.commands.base import Commands, Context, Output, UsageError
+from planner.errors import UnknownName
+from pricing.errors import UnclearDecision
 
 if TYPE_CHECKING:
     from pricing.verification.reviewing import Review
@@ -26,7 +30,7 @@ def register_under_prices(group: Commands) -> None:
             "reject",
             reject,
             "keep a price out of every plan as long as its provider shows it",
-            "A verified price that it had replaced is back.",
+            "A verified price that it had replaced is back; so an acceptance is taken back.",
         ),
     ):
         parser = group.add(
@@ -41,6 +45,12 @@ def register_under_prices(group: Commands) -> None:
         )
         parser.add_argument(
             "--reason", metavar="TEXT", required=True, help="why; kept with your name and the time"
+        )
+        parser.add_argument(
+            "--price",
+            metavar="USD",
+            type=number,
+            help="which price of the offer is meant, per hour, where it has several",
         )
 
 
@@ -61,11 +71,23 @@ def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Outpu
     reason = " ".join(arguments.reason.split())
     if not reason or len(reason) > MAX_REASON:
         raise UsageError(f"--reason: {len(reason)} letters are not allowed; give 1 to {MAX_REASON}")
+    chosen = list(dict.fromkeys(arguments.ids))
+    if arguments.price is not None and len(chosen) > 1:
+        raise UsageError(f"--price: {len(chosen)} offers are named; give it with one ID at a time")
+    price = None if arguments.price is None else Decimal(repr(arguments.price))
     with open_store(context) as store:
-        reviews = [
-            store.decide(one, Decision(what), reason=reason, by=user_name(), now=context.clock())
-            for one in dict.fromkeys(arguments.ids)
-        ]
+        try:
+            reviews = store.decide_all(
+                [(one, price) for one in chosen],
+                Decision(what),
+                reason=reason,
+                by=user_name(),
+                now=context.clock(),
+            )
+        except (UnknownName, UnclearDecision) as error:
+            if len(chosen) == 1:
+                raise
+            raise UsageError(f"{error}; none of the {len(chosen)} was {what}ed") from error
         offers = [
             offer
             for review in reviews

@@ -45,11 +45,12 @@ def may_write() -> bool:
     return not data.settings().read_only and not data.store().is_read_only
 
 
-def decide(offer_id: str, what: str, *, reason: str, by: str) -> None:
-    """Accept or reject a price; time, name and reason are kept with it."""
+def decide(chosen: Iterable[StoredOffer], what: str, *, reason: str, by: str) -> None:
+    """Accept or reject these prices, or none of them; time, name and reason are kept with each."""
     from pricing.verification.reviewing import Decision
 
-    data.store().decide(offer_id, Decision(what), reason=reason, by=by, now=data.now())
+    prices = [(offer.id, offer.usd_per_hour) for offer in chosen]
+    data.store().decide_all(prices, Decision(what), reason=reason, by=by, now=data.now())
 
 
 def provider_statuses() -> Sequence[ProviderStatus]:

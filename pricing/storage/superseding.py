@@ -81,6 +81,28 @@ def supersede_snapshot(connection: Connection, provider: str, whole_at: datetime
         update_prices(connection, ids, {"closed_at": closed_at, "closed_why": why})
 
 
+def reopen_snapshot(connection: Connection, provider: str, first_seen_at: datetime) -> None:
+    """
+    Bring back the bundled prices of a provider whose place a price took that a person now rejects.
+
+    Args:
+        connection: In the transaction.
+        provider: Whose.
+        first_seen_at: When the rejected price was first seen: from then its place was taken.
+    """
+    query = (
+        select(PRICE.c.id, PRICE.c.closed_at, PRICE.c.first_seen_at)
+        .join(SERIES, SERIES.c.id == PRICE.c.series_id)
+        .where(SERIES.c.provider == provider, SERIES.c.witness.is_(None))
+        .where(PRICE.c.origin == Origin.SNAPSHOT, PRICE.c.closed_why == "refreshed")
+    )
+    ended = [
+        row.id for row in connection.execute(query) if row.closed_at == max(row.first_seen_at, first_seen_at)
+    ]
+    update_prices(connection, ended, {"closed_at": None, "closed_why": None})
+    supersede_snapshot(connection, provider)  # others have taken the place of most of them
+
+
 def _end(bundled: Any, own: _Own, whole_at: datetime | None) -> tuple[datetime, str] | None:
     """Return when and why a bundled price ended; None where it is still the last one verified."""
     is_ranked = bundled.gpu is not None and bundled.verdict == Verdict.VERIFIED

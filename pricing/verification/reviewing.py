@@ -1,21 +1,23 @@
 """A person's word on a price: accepted or rejected, in force at once, kept with time, name and reason."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlalchemy import Connection, and_, insert, or_, select, update
 
 from planner.catalogue import close_matches
 from planner.errors import UnknownName
-from pricing.errors import NothingToDecide
+from pricing.errors import NothingToDecide, UnclearDecision
 from pricing.offer import Verdict
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, REVIEW, SERIES, bump_revision
-from pricing.storage.superseding import supersede_snapshot
+from pricing.storage.superseding import reopen_snapshot, supersede_snapshot
+from pricing.verification.recall import ACCEPTED
 
 # Letters of an identifier that are enough where only one offer starts with them.
 MIN_PREFIX = 4
@@ -42,13 +44,21 @@ class Review:
 
 
 def decide(
-    connection: Connection, offer_id: str, decision: Decision, *, reason: str, by: str, now: datetime
+    connection: Connection,
+    offer_id: str,
+    decision: Decision,
+    *,
+    reason: str,
+    by: str,
+    now: datetime,
+    price: Decimal | None = None,
 ) -> Review:
     """
     Record a decision on an offer within the given transaction, and put it in force.
 
     An accepted price counts as verified from the day on which it was first seen. A rejected one stays out of
-    every plan as long as the provider shows it; a verified price that it had replaced is back.
+    every plan as long as the provider shows it; a verified price that it had replaced is back. So a wrong
+    acceptance is taken back: the accepted price is rejected.
 
     Args:
         connection: In a transaction.
@@ -57,27 +67,30 @@ def decide(
         reason: Why, in the person's words.
         by: Who decides.
         now: When.
+        price: Which price of the offer is meant, to the cent; needed to reject where an accepted one is in
+            force and another waits. [USD/h]
 
     Raises:
         UnknownName: if there is no such offer, or nothing to decide about it.
+        UnclearDecision: if several of its prices may be meant, or none is so high.
     """
     open_prices = _open_prices(connection, offer_id)
     verified = next((one for one in open_prices if one.verdict == Verdict.VERIFIED), None)
     waiting = next((one for one in open_prices if one.verdict != Verdict.VERIFIED), None)
-    if decision is Decision.ACCEPT:
+    if price is not None:
+        target = _priced(open_prices, price, decision)
+    elif decision is Decision.ACCEPT:
         target = waiting
     else:
+        _refuse_unclear(waiting, verified)
         target = waiting if waiting is not None and waiting.verdict == Verdict.QUARANTINED else verified
-    if target is None:
-        known = [one.offer_id for one in open_prices]
-        state = "is verified already" if decision is Decision.ACCEPT else "is rejected already"
-        if known:
-            raise NothingToDecide(known[0], f"{state}; there is nothing to {decision}")
-        raise UnknownName("offer", offer_id)
+    done = Verdict.VERIFIED if decision is Decision.ACCEPT else Verdict.REJECTED
+    if target is None or target.verdict == done:
+        _refuse_needless(offer_id, open_prices, decision, target)
     if decision is Decision.ACCEPT:
         replaced = _accept(connection, target, verified)
     else:
-        replaced = _reject(connection, target)
+        replaced = _reject(connection, target, waiting)
     text = f"{decision}ed by {by} on {now:%Y-%m-%d}: {reason}"
     reasons = json.dumps([*(json.loads(target.reasons or "[]")), text], ensure_ascii=False)
     connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(reasons=reasons))
@@ -95,6 +108,66 @@ def decide(
     )
 
 
+def _priced(open_prices: Sequence[Any], price: Decimal, decision: Decision) -> Any:
+    """Return the price of an offer that a person names, rounded as that is, and to the cent at least."""
+    exponent = price.as_tuple().exponent
+    cent = Decimal(1).scaleb(min(-2, exponent if isinstance(exponent, int) else 0))
+    found = [one for one in open_prices if one.usd_per_hour.quantize(cent) == price.quantize(cent)]
+    if open_prices and len(found) != 1:
+        raise UnclearDecision(
+            f"offer {open_prices[0].offer_id!r} has {'several prices' if found else 'no price'} of {price:f} "
+            f"USD/h to {decision}: {_listed(open_prices)}"
+        )
+    return found[0] if found else None
+
+
+def _refuse_unclear(waiting: Any | None, verified: Any | None) -> None:
+    """
+    Refuse to reject one of two prices that may be meant.
+
+    Raises:
+        UnclearDecision: where a person accepted the one in force, or rejected the other already.
+    """
+    if waiting is None or verified is None:
+        return
+    is_accepted = any(reason.startswith(ACCEPTED) for reason in json.loads(verified.reasons or "[]"))
+    if is_accepted or waiting.verdict == Verdict.REJECTED:
+        raise UnclearDecision(
+            f"offer {verified.offer_id!r} has two prices, {_listed((verified, waiting))}: say which to "
+            f"reject, for instance with --price {_amount(verified)}"
+        )
+
+
+def _refuse_needless(
+    offer_id: str, open_prices: Sequence[Any], decision: Decision, target: Any | None
+) -> NoReturn:
+    if not open_prices:
+        raise UnknownName("offer", offer_id)
+    state = "is verified already" if decision is Decision.ACCEPT else "is rejected already"
+    if target is not None and len(open_prices) > 1:
+        state = f"at {_amount(target)} USD/h {state}"
+    raise NothingToDecide(open_prices[0].offer_id, f"{state}; there is nothing to {decision}")
+
+
+def _listed(prices: Iterable[Any]) -> str:
+    """Say what an offer costs, and what each price is, the one in force first."""
+    ordered = sorted(prices, key=lambda one: (one.verdict != Verdict.VERIFIED, one.id))
+    return " and ".join(f"{_amount(one)} USD/h ({_state(one)})" for one in ordered)
+
+
+def _amount(one: Any) -> str:
+    """Write a price exactly, with cents."""
+    exact, rounded = f"{one.usd_per_hour.normalize():f}", f"{one.usd_per_hour:.2f}"
+    return rounded if Decimal(rounded) == one.usd_per_hour else exact
+
+
+def _state(one: Any) -> str:
+    if one.verdict == Verdict.VERIFIED:
+        is_accepted = any(reason.startswith(ACCEPTED) for reason in json.loads(one.reasons or "[]"))
+        return "accepted, in force" if is_accepted else "in force"
+    return "waits" if one.verdict == Verdict.QUARANTINED else "rejected"
+
+
 def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
     """Return the current prices of one offer, from own runs, and bundled ones that are held back."""
     wanted = offer_id.strip().lower()
@@ -104,6 +177,7 @@ def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
     query = (
         select(
             *(PRICE.c.id, PRICE.c.series_id, PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at),
+            *(PRICE.c.usd_per_hour, PRICE.c.last_seen_at),
             *(PRICE.c.origin, SERIES.c.offer_id, SERIES.c.provider, SERIES.c.witness),
         )
         .join(SERIES, SERIES.c.id == PRICE.c.series_id)
@@ -133,20 +207,29 @@ def _accept(connection: Connection, target: Any, verified: Any | None) -> int | 
     return None if verified is None else int(verified.id)
 
 
-def _reject(connection: Connection, target: Any) -> int | None:
+def _reject(connection: Connection, target: Any, waiting: Any | None) -> int | None:
+    """Reject a price; where it was in force, what it had replaced is back, of own runs or bundled."""
     connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(verdict=str(Verdict.REJECTED)))
     if target.verdict != Verdict.VERIFIED:
         return None
+    if waiting is not None and waiting.origin == target.origin:
+        # The provider shows another price by now, and of an offer one at most is held back.
+        values = {"closed_at": max(target.last_seen_at, waiting.first_seen_at), "closed_why": "changed"}
+        connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(values))
     before = connection.execute(
-        select(PRICE.c.id).where(
+        select(PRICE.c.id)
+        .where(
             PRICE.c.series_id == target.series_id,
             PRICE.c.origin == Origin.REFRESH,
             PRICE.c.verdict == Verdict.VERIFIED,
-            PRICE.c.closed_at == target.first_seen_at,
+            PRICE.c.closed_at >= target.first_seen_at,
             PRICE.c.closed_why == "changed",
         )
+        .order_by(PRICE.c.closed_at, PRICE.c.id)
     ).scalar()
     if before is not None:
         values = {"closed_at": None, "closed_why": None}
         connection.execute(update(PRICE).where(PRICE.c.id == before).values(values))
+    elif target.witness is None and target.origin == Origin.REFRESH:
+        reopen_snapshot(connection, target.provider, target.first_seen_at)
     return before

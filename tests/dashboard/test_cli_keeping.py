@@ -59,6 +59,29 @@ def test_rejecting_needs_a_reason_and_a_known_price(cli: Callable[..., Any], sto
     assert (ran.code, ran.out) == (0, "rejected: acme h100.1x, 10.76 USD/h\n")
 
 
+def test_an_acceptance_is_taken_back_with_its_price(cli: Callable[..., Any], store: Store) -> None:
+    name = held(store)
+    assert cli("prices", "accept", name, "--reason", "a mistake").code == 0
+    store.record(run(waiting("2.69", at=NOW)))
+    ran = cli("prices", "reject", name, "--reason", "back")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "10.76 USD/h (accepted, in force) and 2.69 USD/h (waits)" in ran.err
+    assert "--price 10.76" in ran.err
+    ran = cli("prices", "reject", name, "--reason", "back", "--price", "10.76")
+    assert (ran.code, ran.out) == (0, "rejected: acme h100.1x, 10.76 USD/h\n")
+    assert [one.usd_per_hour for one in store.current_offers(provider="acme")] == [Decimal("2.69")]
+
+
+def test_one_unknown_offer_decides_nothing(cli: Callable[..., Any], store: Store) -> None:
+    name = held(store)
+    ran = cli("prices", "accept", name, "ffffffffffff", "--reason", "x")
+    assert (ran.code, ran.out) == (2, "")
+    assert "unknown offer 'ffffffffffff'" in ran.err
+    assert "none of the 2 was accepted" in ran.err
+    assert [one.usd_per_hour for one in store.current_offers(provider="acme")] == [Decimal("2.69")]
+    assert "one ID at a time" in cli("prices", "accept", name, "ff", "--reason", "x", "--price", "3").err
+
+
 def test_the_state_is_an_exit_code_and_a_document(cli: Callable[..., Any], store: Store) -> None:
     ran = cli("prices", "status", "--check", "--json")
     assert ran.code == 1

@@ -16,6 +16,7 @@ from pricing.running.reports import ProviderReport
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.verification.reviewing import Decision
 from tests.dashboard.pages import opened, texts, unescaped
 from tests.pricing.loopback import LoopbackServer
 
@@ -65,6 +66,17 @@ def test_a_decision_is_in_force_at_once_and_kept_with_time_name_and_reason(stale
     ((decision, reason, by, at),) = reviews(stale_database)
     assert (decision, reason, by) == (button, "seen on their page", "Ada")
     assert str(at).startswith("2026-11-30")
+
+
+def test_what_another_decided_meanwhile_is_said_and_nothing_is_changed(stale_database, now):
+    test = opened("market", market_tab="held-back")
+    (waiting,) = held(test)
+    data.store().decide(waiting, Decision.ACCEPT, reason="seen", by="Kim", now=now)
+    test.multiselect(key="decide_on").set_value([test.multiselect(key="decide_on").options[0]])
+    test.text_input(key="decide_why").set_value("a term total")
+    test.button(key="accept").click().run()
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    assert [by for _, _, by, _ in reviews(stale_database)] == ["Kim"]
 
 
 def test_a_price_to_decide_on_says_what_it_is_of(stale_database):

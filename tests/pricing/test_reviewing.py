@@ -5,15 +5,22 @@ from decimal import Decimal
 import pytest
 
 from planner.errors import UnknownName
+from pricing.errors import UnclearDecision
 from pricing.offer import Tier, Verdict
 from pricing.store import Store
 from pricing.verification.reviewing import Decision, Review
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
 
 
-def decide(store: Store, what: str, offer_id: str | None = None, reason: str = "seen on the page") -> Review:
-    found = offer_id or offer().id
-    return store.decide(found, Decision(what), reason=reason, by="kim", now=MORNING + 2 * DAY)
+def decide(
+    store: Store,
+    what: str,
+    offer_id: str | None = None,
+    reason: str = "seen on the page",
+    price: str | None = None,
+) -> Review:
+    found, usd = offer_id or offer().id, None if price is None else Decimal(price)
+    return store.decide(found, Decision(what), reason=reason, by="kim", now=MORNING + 2 * DAY, price=usd)
 
 
 def prices(store: Store, day: int = 2) -> list[str]:
@@ -132,3 +139,79 @@ def test_what_is_decided_already_is_said(doubted: Store) -> None:
     decide(doubted, "accept")
     with pytest.raises(UnknownName, match="is verified already; there is nothing to accept"):
         decide(doubted, "accept")
+
+
+@pytest.fixture
+def mistaken(doubted: Store) -> Store:
+    """10.76 was accepted by mistake; since the next day the page says 2.69 again, which waits."""
+    decide(doubted, "accept")
+    doubted.record(run(waiting("2.69", at=MORNING + 3 * DAY)))
+    return doubted
+
+
+def test_an_acceptance_is_taken_back_by_its_price(mistaken: Store) -> None:
+    review = decide(mistaken, "reject", price="10.76")
+    first, wrong, waits = mistaken.history(provider=ACME)
+    assert review.replaced_price_id == first.price_id
+    assert prices(mistaken, 3) == ["2.69"]
+    assert (first.closed_at, first.verdict) == (None, Verdict.VERIFIED)
+    assert (wrong.verdict, wrong.closed_why) == (Verdict.REJECTED, "changed")
+    assert (waits.closed_at, waits.verdict) == (None, Verdict.QUARANTINED)
+    mistaken.record(run(offer("2.69", at=MORNING + 4 * DAY)))  # the next run knows the price
+    assert prices(mistaken, 4) == ["2.69"]
+    assert mistaken.rejected(provider=ACME) == []
+    assert [one.usd_per_hour for one in mistaken.current_offers(provider=ACME)] == [Decimal("2.69")]
+
+
+def test_rejecting_where_an_accepted_and_a_waiting_price_may_be_meant_is_refused(mistaken: Store) -> None:
+    both = r"two prices, 10\.76 USD/h \(accepted, in force\) and 2\.69 USD/h \(waits\).* --price 10\.76"
+    with pytest.raises(UnclearDecision, match=both):
+        decide(mistaken, "reject")
+    assert prices(mistaken, 3) == ["10.76"]
+    decide(mistaken, "reject", price="2.69")
+    assert prices(mistaken, 3) == ["10.76"]
+    assert [held.verdict for held in mistaken.rejected(provider=ACME)] == [Verdict.REJECTED]
+
+
+def test_the_price_in_force_is_not_rejected_by_saying_the_same_twice(doubted: Store) -> None:
+    decide(doubted, "reject")
+    with pytest.raises(UnclearDecision, match="--price"):
+        decide(doubted, "reject")
+    assert prices(doubted) == ["2.69"]
+
+
+@pytest.mark.parametrize("what", ["accept", "reject"])
+def test_a_price_that_the_offer_does_not_have_is_refused(doubted: Store, what: str) -> None:
+    with pytest.raises(UnclearDecision, match=rf"no price of 9.99 USD/h to {what}.*in force.*waits"):
+        decide(doubted, what, price="9.99")
+    with pytest.raises(UnknownName, match="unknown offer"):
+        decide(doubted, what, "nothing-like-it", price="9.99")
+
+
+def test_accepting_the_price_in_force_is_said_to_be_needless(doubted: Store) -> None:
+    with pytest.raises(UnknownName, match=r"at 2\.69 USD/h is verified already"):
+        decide(doubted, "accept", price="2.69")
+    assert decide(doubted, "accept", price="10.760").decision is Decision.ACCEPT
+
+
+def test_a_bundled_price_is_back_where_the_accepted_one_that_took_its_place_is_rejected(store: Store) -> None:
+    held = waiting("3.49", provider="runpod", tier=Tier.SECURE, region=None)
+    store.record(run(held, provider="runpod"))
+
+    def bundled() -> list[tuple[object, ...]]:
+        found = store.rates(MORNING, provider="runpod")
+        return sorted((rate.gpu, rate.gpu_count, rate.tier, rate.usd_per_hour_text) for rate in found)
+
+    before = bundled()
+    decide(store, "accept", held.id)
+    assert bundled() != before
+    decide(store, "reject", held.id, price="3.49")
+    assert bundled() == before
+
+
+def test_several_offers_are_decided_or_none(doubted: Store) -> None:
+    chosen = [(offer().id, None), ("nothing-like-it", None)]
+    with pytest.raises(UnknownName, match="nothing-like-it"):
+        doubted.decide_all(chosen, Decision.ACCEPT, reason="seen", by="kim", now=MORNING + 2 * DAY)
+    assert prices(doubted) == ["2.69"]
+    assert [held.verdict for held in doubted.rejected(provider=ACME)] == [Verdict.QUARANTINED]
