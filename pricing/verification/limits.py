@@ -14,6 +14,12 @@ HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
 BAND_LOW, BAND_HIGH = 0.3, 3.0
 # Where the class has too few prices and all classes are taken together. Source: own choice.
 WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
+# Of a GPU that has no middle, against what others cost for their memory bandwidth: of 91 collected prices
+# of such GPUs two lie outside. Source: docs/verification.md, "likeness".
+LIKE_LOW, LIKE_HIGH = 1 / 7, 4.0
+# A spot price where only list prices of the GPU are known, against their middle: of the bundled ones none
+# lies outside. Source: docs/verification.md, "likeness".
+SPOT_LOW, SPOT_HIGH = 1 / 7, 1.5
 # So far from the middle a price is no price but a mistake. Source: own choice.
 ABSURD_LOW, ABSURD_HIGH = 0.1, 10.0
 # Largest move that needs no confirmation, as a factor: 0.4 % of 16,781 successive pairs of list and spot

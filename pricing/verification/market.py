@@ -4,8 +4,9 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from planner.catalogues.gpus import all_gpus
 from planner.rates import RESERVED_TIERS, Tier
 from pricing.offer import Offer, Verdict
 from pricing.provider import ProviderClass
@@ -16,6 +17,8 @@ WINDOW = timedelta(days=120)
 # With fewer observations there is no middle to speak of. Source: own choice.
 MIN_OBSERVATIONS = 3
 MIN_SELLERS = 3
+# So many devices with a level show what memory bandwidth costs. Source: own choice.
+MIN_DEVICES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,14 @@ class Level:
     usd_per_gpu_hour: float
     observations: int
     is_own_class: bool  # False: of all classes of sellers, since this one has too few
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """What a GPU without a level would cost as others do for their memory bandwidth."""
+
+    usd_per_gpu_hour: float
+    devices: int
 
 
 def tier_group(tier: Tier) -> str:
@@ -66,6 +77,7 @@ class Market:
             key: _middle(prices, min_sellers=1 if key[2] is not None else MIN_SELLERS)
             for key, prices in by_class.items()
         }
+        self._per_bandwidth = self._priced_by_bandwidth()
 
     def level(self, gpu: str, tier: Tier, kind: ProviderClass) -> Level | None:
         """
@@ -80,25 +92,53 @@ class Market:
         for of_group, of_class in searched:
             found = self._levels.get((gpu, of_group, of_class))
             if found is not None:
-                middle, count = found
+                middle, count, _ = found
                 return Level(usd_per_gpu_hour=middle, observations=count, is_own_class=of_class is not None)
         return None
 
+    def likeness(self, gpu: str, tier: Tier, kind: ProviderClass) -> Likeness | None:
+        """Return what this GPU's memory bandwidth costs with this class of sellers, else with all."""
+        bandwidth = _bandwidth_tb_per_s(gpu)
+        groups = ("spot", "list") if tier is Tier.SPOT else ("list",)
+        for key in [(group, of_class) for group in groups for of_class in (kind, None)]:
+            found = self._per_bandwidth.get(key, [])
+            if bandwidth is not None and len(found) >= MIN_DEVICES:
+                return Likeness(usd_per_gpu_hour=statistics.median(found) * bandwidth, devices=len(found))
+        return None
 
-def _middle(prices: list[KnownPrice], min_sellers: int) -> tuple[float, int] | None:
+    def _priced_by_bandwidth(self) -> Mapping[tuple[str, ProviderClass | None], list[float]]:
+        """Return what each device with a recent level costs, by its memory bandwidth. [USD/h per TB/s]"""
+        levels = {key: level for key, level in self._levels.items() if level is not None}
+        since = max((newest for _, _, newest in levels.values()), default=None)
+        found: dict[tuple[str, ProviderClass | None], list[float]] = defaultdict(list)
+        for (gpu, group, kind), (middle, _, newest) in levels.items():
+            bandwidth = _bandwidth_tb_per_s(gpu)
+            if bandwidth is not None and since is not None and newest >= since - WINDOW:
+                found[group, kind].append(middle / bandwidth)
+        return found
+
+
+def _bandwidth_tb_per_s(gpu: str) -> float | None:
+    device = all_gpus().get(gpu)
+    return None if device is None or device.bandwidth_gb_per_s is None else device.bandwidth_gb_per_s / 1000
+
+
+def _middle(prices: list[KnownPrice], min_sellers: int) -> tuple[float, int, datetime] | None:
     """
-    Return the middle of the newest prices and their number; None where there are too few.
+    Return the middle of the newest prices, their number and when the last was seen; None where too few are.
 
     Where three sellers or more are known, each counts once, by its own median: one that lists a price for
     each of sixty regions is no market. [USD/h]
     """
-    since = max(price.last_seen_at for price in prices) - WINDOW
-    recent = [price for price in prices if price.last_seen_at >= since]
+    newest = max(price.last_seen_at for price in prices)
+    recent = [price for price in prices if price.last_seen_at >= newest - WINDOW]
     by_seller: dict[str, list[float]] = defaultdict(list)
     for price in recent:
         by_seller[price.provider].append(usd_per_whole_gpu(price))
     if len(recent) < MIN_OBSERVATIONS or len(by_seller) < min_sellers:
         return None
     if len(by_seller) < MIN_SELLERS:
-        return statistics.median(usd_per_whole_gpu(price) for price in recent), len(recent)
-    return statistics.median(statistics.median(found) for found in by_seller.values()), len(recent)
+        middle = statistics.median(usd_per_whole_gpu(price) for price in recent)
+    else:
+        middle = statistics.median(statistics.median(found) for found in by_seller.values())
+    return middle, len(recent), newest

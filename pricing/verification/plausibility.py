@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from planner.rates import Tier
 from pricing.offer import Offer
 from pricing.provider import ProviderClass
 from pricing.storage.memory import KnownPrice
@@ -17,11 +18,16 @@ from pricing.verification.limits import (
     HARD_HIGH,
     HARD_HIGH_OF,
     HARD_LOW,
+    LEAP,
+    LIKE_HIGH,
+    LIKE_LOW,
+    SPOT_HIGH,
+    SPOT_LOW,
     WIDE_BAND_HIGH,
     WIDE_BAND_LOW,
 )
 from pricing.verification.market import Level, Market, tier_group, usd_per_whole_gpu
-from pricing.verification.words import TO_HAVE_STAYED, dollars, times
+from pricing.verification.words import TO_HAVE_STAYED, UNHEARD, dollars, times
 
 
 def hard_limits(offer: Offer | KnownPrice, case: Case | None) -> str | None:
@@ -53,6 +59,25 @@ def any_class(offer: Offer, case: Case) -> str | None:
     if level is None or level.is_own_class:
         return None
     return off_level(offer, level, case.kind, (WIDE_BAND_LOW, WIDE_BAND_HIGH), TO_HAVE_STAYED)
+
+
+def likeness(offer: Offer, case: Case) -> str | None:
+    """Where nobody's price of a GPU is known, it costs about what others do for their memory bandwidth."""
+    if offer.gpu is None or case.level(offer) is not None or case.is_remembered(offer, LEAP):
+        return None
+    price = usd_per_whole_gpu(offer)
+    listed = case.market.level(offer.gpu, Tier.ON_DEMAND, case.kind) if offer.tier is Tier.SPOT else None
+    if listed is not None and listed.is_own_class:
+        factor = price / listed.usd_per_gpu_hour
+        if not SPOT_LOW <= factor <= SPOT_HIGH:
+            return (
+                f"spot at {times(factor)} the {dollars(listed.usd_per_gpu_hour)} asked on demand: {UNHEARD}"
+            )
+    like = case.market.likeness(offer.gpu, offer.tier, case.kind)
+    if like is None or LIKE_LOW <= price / like.usd_per_gpu_hour <= LIKE_HIGH:
+        return None
+    usual = f"the {dollars(like.usd_per_gpu_hour)} USD of its memory bandwidth in {like.devices} other GPUs"
+    return f"{times(price / like.usd_per_gpu_hour)} {usual}, and it has no market: {UNHEARD}"
 
 
 def off_level(

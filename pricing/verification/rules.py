@@ -22,7 +22,7 @@ from pricing.verification.history import (
     swing,
     unit_is_unchanged,
 )
-from pricing.verification.plausibility import absurd, any_class, band, hard_limits, in_its_book
+from pricing.verification.plausibility import absurd, any_class, band, hard_limits, in_its_book, likeness
 from pricing.verification.siblings import (
     answer_is_sound,
     book_moved,
@@ -102,6 +102,7 @@ RULES: Sequence[Rule] = (
     Rule("absurd", absurd, verdict=Verdict.REJECTED, is_final=True, is_grave=True, is_for_witnesses=True),
     Rule("band", band, is_grave=True, is_for_witnesses=True),
     Rule("any-class", any_class, Confirmation.LONG, is_for_witnesses=True),
+    Rule("likeness", likeness, Confirmation.WITNESS, is_for_witnesses=True),
     Rule("book", in_its_book, is_grave=True),
     Rule("named-twice", named_twice, is_for_witnesses=True),
     Rule("sizes", sizes_agree, is_grave=True),

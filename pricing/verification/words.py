@@ -5,6 +5,7 @@ from decimal import Decimal
 from pricing.verification.recall import Recollection
 
 TO_HAVE_STAYED = "waits until it has stayed for days"
+UNHEARD = "waits for a catalogue or a person"
 
 
 def dollars(amount: float | Decimal) -> str:
