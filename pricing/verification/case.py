@@ -144,19 +144,22 @@ class Case:
         """
         Whether a price came back, on two days, from one that no true move leads to.
 
-        The price in force may have been read wrong. It was not where a person accepted it, a catalogue says
-        the same, or it stood for as long as the one before.
+        The price in force may have been read wrong. It was not where a catalogue says the same, or it stood
+        for as long as the one before. Against a person's word the price must stay for a week.
         """
         known = self.memory.at_level(offer, 1)
-        if known is None or self.old_page is not None or not self.memory.came_back(offer, known):
-            return False
-        accepted = self.memory.accepted(offer)
-        if accepted is not None and is_same(accepted, known.usd_per_hour):
+        if known is None or not self.memory.came_back(offer, known):
             return False
         if self.witnesses.say(offer, known.usd_per_hour):
             return False
-        seen = self.memory.sightings(offer)
-        return seen.runs > 0 and (offer.seen_at - seen.span).date() < offer.seen_at.date()
+        seen, accepted = self.memory.sightings(offer), self.memory.accepted(offer)
+        if accepted is not None and is_same(accepted, known.usd_per_hour):
+            return seen.runs >= LONG_RUNS and seen.span >= WEEK_SPAN
+        return (
+            self.old_page is None
+            and seen.runs > 0
+            and (offer.seen_at - seen.span).date() < offer.seen_at.date()
+        )
 
     def agrees_with_a_size(self, offer: Offer) -> bool:
         """Whether another size of the same machine costs about the same per GPU in this answer."""

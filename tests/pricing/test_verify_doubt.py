@@ -227,6 +227,26 @@ def test_a_wrong_price_does_not_come_back_so_nor_does_one_before_what_is_confirm
     assert verdicts(judge([row], [long_before, is_true, waits, told])) == "q"
 
 
+@pytest.mark.parametrize(
+    ("nights", "days", "expected"), [(1, 1, "q"), (6, 6, "q"), (2, 7, "q"), (3, 7, "v"), (8, 8, "v")]
+)
+def test_what_stood_before_a_mistaken_acceptance_comes_back_after_a_week(
+    nights: int, days: int, expected: str
+) -> None:
+    """A person accepted 3.00 for 1.00; the page says 1.00 since, and is the one of then."""
+    row = offer("1.00")
+    stood = known("1.00", days_ago=40, last_seen_at=NOW - 12 * DAY)
+    word = known_as(
+        offer("3.00"), days_ago=11, last_seen_at=NOW - 11 * DAY, reasons=("accepted by kim on 2026-11-19: x",)
+    )
+    waits = known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, times_seen=nights)
+    page = "page pricing is byte for byte that of 2026-11-18, replaced since: an old page?"
+    for old_page in (None, page):
+        assert verdicts(judge([row], [stood, word, waits], old_page=old_page)) == expected
+    told = known_as(offer("3.00", witness="gpuhunt", instance_type="w"))
+    assert verdicts(judge([row], [stood, word, waits, told])) == "q"
+
+
 # -- a book that moved --------------------------------------------------------------------------------
 
 
