@@ -118,10 +118,11 @@ def words(rows: Sequence[Mapping[str, object]], *, alt: str) -> None:
     """Show records of words as a table whose cells are wrapped; None is an empty cell."""
     import pandas as pd
 
-    shown = [
-        {plain(name): "" if value is None else plain(value) for name, value in row.items()} for row in rows
-    ]
-    st.table(pd.DataFrame(shown), hide_index=True, alt=alt)
+    names = dict.fromkeys(name for row in rows for name in row)
+    shown = [{plain(n): "" if row.get(n) is None else plain(row[n]) for n in names} for row in rows]
+    # A column as narrow as its longest word may be a fraction of a pixel too narrow: its cell would scroll.
+    styled = pd.DataFrame(shown).style.set_properties(**{"min-width": "6.5rem", "overflow-wrap": "anywhere"})
+    st.table(styled, hide_index=True, alt=alt)
 
 
 def source_column() -> Any:

@@ -168,6 +168,11 @@ def test_a_chosen_row_is_read_in_full_beside_the_short_words_of_the_table(databa
     said = words_table(test, "figure").set_index("figure")[name]
     assert said["counts"] == "no: spot, may be taken away"
     assert said["price"].startswith("snapshot 20")
+    bought = next(
+        place for place, option in enumerate(found.options) if option.is_own or option.kind == "buy"
+    )
+    both = words_table(opened(model="qwen3-8b", chosen=[keys[place], keys[bought]]), "figure")
+    assert both.set_index("figure").loc["cost of owning [USD/month]", name] == ""  # never nan
 
 
 def test_a_chosen_row_that_is_not_there_is_said(database):
