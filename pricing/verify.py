@@ -161,6 +161,7 @@ def _case(
         factors=together.factors,
         moved=together.moved_at_once(),
         scaled=together.by_one_factor(),
+        alike=together.alike(),
         middle_move=together.middle_move(),
         old_page=old_page,
         books={key: Book(statistics.median(asks), len(asks)) for key, asks in books.items()},

@@ -19,6 +19,7 @@ from pricing.verification.limits import (
     WEEK_SPAN,
 )
 from pricing.verification.market import Level, Market, usd_per_whole_gpu
+from pricing.verification.pairing import Scaled
 from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_same
 from pricing.verification.told import Witnesses
 
@@ -66,7 +67,8 @@ class Case:
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
     factors: Mapping[int, float] = field(default_factory=dict)  # id() of an offer of a list, and its move
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once
-    scaled: tuple[int, int, float] | None = None  # of how many asks most moved by one factor, and that
+    scaled: Scaled | None = None  # of how many prices most moved by one factor
+    alike: Scaled | None = None  # of how many most moved one way by similar factors
     middle_move: float | None = None  # by which factor what was seen lately moved in the middle
     old_page: str | None = None  # what is known of the page, where it was served before
     books: Mapping[tuple[object, ...], Book] = field(default_factory=dict)

@@ -85,6 +85,15 @@ LATELY = timedelta(days=14)
 # A list of which so much moves at once is held for a night: 6 of 1,286 runs did. Source:
 # docs/verification.md, "mass-move".
 MASS_ROWS, MASS_SHARE = 5, 0.5
+# All of a shorter list, of so many rows or more. Source: own choice.
+SHORT_ROWS = 2
+# What a page rounds its prices to. [USD/h]
+HALF_A_CENT = 0.005
+# No machine's hour costs so much; beyond it decimals are not divided any more. [USD/h]
+NO_PRICE_USD = 10**9
+# The factors of prices that moved alike, the largest against the smallest: discounts of 15 to 32 % for a term
+# lie within it. Source: own choice; docs/verification.md, "one-factor".
+ALIKE = 1.25
 # Of all that changed, so much took an earlier price again: a page of then. Source: docs/verification.md,
 # "stale-source".
 RETURNED_SHARE = 0.5

@@ -6,18 +6,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from pricing.offer import Offer
 from pricing.parsing.regions import region_key
 from pricing.verification.limits import (
+    ALIKE,
     FX_SHARE,
+    HALF_A_CENT,
     LATELY,
     MASS_ROWS,
     MASS_SHARE,
+    NO_PRICE_USD,
     OLD_PAGE_AFTER,
     RETURNED_SHARE,
+    SHORT_ROWS,
 )
 from pricing.verification.recall import Memory, Recollection, is_same
+
+
+class Step(NamedTuple):
+    """An offer beside its last price."""
+
+    offer: Offer
+    before: float  # [USD/h]
+
+    @property
+    def factor(self) -> float:
+        """By which it moved."""
+        return float(self.offer.usd_per_hour) / self.before
+
+
+class Scaled(NamedTuple):
+    """How many prices of a list moved together."""
+
+    moved: int
+    known: int
+    low: float  # the smallest and the largest factor
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +71,8 @@ class Together:
         self.changes: list[Change] = []
         self._lately: list[float] = []  # by which factor each of these seen lately moved, 1 for most
         self._memory = memory
-        own: dict[int, float] = {}  # id() of an offer and the factor by which it moved
-        near: dict[int, float] = {}  # the same, also against other regions and names
+        own: list[Step] = []  # from its own last price
+        near: list[Step] = []  # also from those in other regions and under other names
         rows = [offer for offer in offers if offer.gpu is not None and is_price(offer)]
         last = [memory.nearest(offer) for offer in rows]
         self.is_renamed = _is_renamed(last)
@@ -56,16 +82,18 @@ class Together:
                 self._rows.append((offer, None))
                 continue
             self._rows.append((offer, known.usd_per_hour))
-            factor = near[id(offer)] = float(offer.usd_per_hour) / known.usd_per_hour
+            step = Step(offer, known.usd_per_hour)
+            near.append(step)
             if known.level == 1:
-                own[id(offer)] = factor
+                own.append(step)
                 if known.seen_at >= offer.seen_at - LATELY:
-                    self._lately.append(factor)
+                    self._lately.append(step.factor)
             if not is_same(offer.usd_per_hour, known.usd_per_hour):
                 change = Change(place, offer, known.usd_per_hour, known.seen_at, known.level == 1)
                 self.changes.append(change)
+        self._lists = [own, near] if self.is_renamed else [own]
         # id() of the offers of which the list-wide rules speak, and by which factor each moved.
-        self.factors = near if self.is_renamed else own
+        self.factors = {id(step.offer): step.factor for step in self._lists[-1]}
 
     def mispaired(self) -> frozenset[int]:
         """
@@ -145,14 +173,56 @@ class Together:
         """Return by which factor the prices seen lately moved in the middle; None where too few are known."""
         return statistics.median(self._lately) if len(self._lately) >= MASS_ROWS else None
 
-    def by_one_factor(self) -> tuple[int, int, float] | None:
+    def by_one_factor(self) -> Scaled | None:
         """Return how many prices moved by one factor, of how many, and that, where most did; else None."""
-        factors = [factor for factor in self.factors.values() if not is_same(factor, 1.0)]
-        if len(self.factors) < MASS_ROWS or not factors:
-            return None
-        middle = statistics.median(factors)
-        moved = sum(is_same(factor, middle, FX_SHARE) for factor in factors)
-        return (moved, len(self.factors), middle) if moved > MASS_SHARE * len(self.factors) else None
+        return next((found for steps in self._lists if (found := _by_one_factor(steps))), None)
+
+    def alike(self) -> Scaled | None:
+        """Return the same of prices that moved one way by similar factors."""
+        factors = sorted(self.factors.values())
+        found = Scaled(0, len(factors), 1.0, 1.0)
+        for side in ([one for one in factors if one < 1], [one for one in factors if one > 1]):
+            moved = [one for one in side if not is_same(one, 1.0)]
+            for start, low in enumerate(moved):
+                near = [one for one in moved[start:] if one <= low * ALIKE]
+                if len(near) > found.moved:
+                    found = Scaled(len(near), len(factors), low, near[-1])
+        return found if len(factors) >= MASS_ROWS and found.moved > MASS_SHARE * len(factors) else None
+
+
+def _by_one_factor(steps: Sequence[Step]) -> Scaled | None:
+    """
+    Return the factor that explains most steps, where it explains most of a list, or all of a short one.
+
+    Prices of whole cents may be rounded, of each GPU where the list states it so.
+    """
+    ends: list[tuple[float, int]] = []
+    for step in steps:
+        if not is_same(step.factor, 1.0):
+            half_a_cent = _half_a_cent(step.offer) / step.before
+            ends += [
+                ((step.factor - half_a_cent) * (1 - FX_SHARE), -1),
+                ((step.factor + half_a_cent) * (1 + FX_SHARE), 1),
+            ]
+    most = inside = 0
+    low = high = 1.0
+    ends.sort()
+    for place, (factor, end) in enumerate(ends):
+        inside -= end
+        if inside > most:
+            most, low, high = inside, factor, ends[place + 1][0]
+    needed = MASS_SHARE * len(steps) if len(steps) >= MASS_ROWS else len(steps) - 1
+    if most < SHORT_ROWS or most <= needed:
+        return None
+    return Scaled(most, len(steps), (low + high) / 2, (low + high) / 2)
+
+
+def _half_a_cent(offer: Offer) -> float:
+    """Return by how much a price may be off that is rounded to the cent; 0 where it is not. [USD/h]"""
+    for count in (offer.gpu_count, 1):
+        if offer.usd_per_hour < NO_PRICE_USD and offer.usd_per_hour * 100 % count == 0:
+            return HALF_A_CENT * count
+    return 0.0
 
 
 def _is_renamed(last: Sequence[Recollection | None]) -> bool:

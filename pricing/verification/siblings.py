@@ -129,15 +129,14 @@ def mass_move(offer: Offer, case: Case) -> str | None:
 
 def one_factor(offer: Offer, case: Case) -> str | None:
     """What moves most prices by one and the same factor is rather a unit, currency or tax than the market."""
-    if case.scaled is None:
+    scaled = case.scaled if case.scaled is not None or case.is_of_asks else case.alike
+    if scaled is None:
         return None
-    moved, known, factor = case.scaled
     ratio = case.list_ratio(offer)
     # Of a list, what did not move is the price it was; of asks, all of the answer are of one unit.
     if not case.is_of_asks and (ratio is None or is_same(ratio, 1.0)):
         return None
-    what = "asks" if case.is_of_asks else "prices"
-    return (
-        f"{moved} of {known} known {what} moved by one factor, {times(factor)}: "
-        "another unit, currency or tax?"
-    )
+    what = f"{scaled.moved} of {scaled.known} known {'asks' if case.is_of_asks else 'prices'} moved"
+    if scaled.low == scaled.high:
+        return f"{what} by one factor, {times(scaled.low)}: another unit, currency or tax?"
+    return f"{what} one way, {scaled.low:.2f} to {times(scaled.high)}: another tax, term or tier?"

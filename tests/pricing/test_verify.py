@@ -496,7 +496,7 @@ def test_no_posted_price_leaps_however_often_it_is_seen(factor: str, nights: int
     found = judge(rows, [*remembered, *again(rows, nights)])
     assert Verdict.VERIFIED not in {one.verdict for one in found}
     if 0.3 < float(factor) < 3:
-        assert "no posted price ever moved so far" in found[0].reasons[-1]
+        assert "no posted price ever moved so far" in " ".join(found[0].reasons)
 
 
 @pytest.mark.parametrize("tier", [Tier.COMMUNITY, Tier.SECURE])
@@ -625,7 +625,7 @@ def listed(*prices: str) -> list[Offer]:
 def test_a_list_of_which_most_moves_at_once_waits_for_a_night() -> None:
     rows = listed("3.00", "3.10", "3.20", "3.30", "3.40", "3.50")
     remembered = [known_as(row, days_ago=2) for row in rows]
-    moved = listed("3.31", "3.40", "3.53", "3.72", "3.40", "3.50")  # four of six, by about a tenth
+    moved = listed("3.31", "2.80", "3.53", "2.90", "3.40", "3.50")  # four of six, up and down
     found = judge(moved, remembered)
     assert [one.verdict for one in found] == [Verdict.QUARANTINED] * 4 + [Verdict.VERIFIED] * 2
     assert found[0].reasons == ("4 of 6 prices of the list moved at once: waits to be confirmed",)
@@ -637,7 +637,7 @@ def test_a_list_of_which_most_moves_at_once_waits_for_a_night() -> None:
 
 def test_a_short_list_or_a_book_may_move_as_a_whole() -> None:
     short = listed("3.00", "3.10")
-    assert {one.verdict for one in judge(listed("3.30", "3.40"), [known_as(row) for row in short])} == {
+    assert {one.verdict for one in judge(listed("3.30", "3.60"), [known_as(row) for row in short])} == {
         Verdict.VERIFIED
     }
     asks = [replace(row, provider="bazaar") for row in listed("3.00", "3.10", "3.20", "3.30", "3.40")]

@@ -10,7 +10,7 @@ from pricing.storage.memory import KnownPrice
 from pricing.verify import verify
 from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 
-# Five devices, each at one dollar for a terabyte per second of its memory. Source: planner/data/gpus.csv.
+# Five devices, each at one dollar for a terabyte per second of its memory. Source: planner/data/gpus.toml.
 BANDWIDTH_TB_PER_S = {"H100 SXM": 3.35, "H200 SXM": 4.8, "A100 80GB SXM": 2.039, "L40S": 0.864, "L40": 0.864}
 SELLERS = ("other", "third", "fourth")
 # 8 TB/s: 8.00 USD, of which 1/7 is 1.14 and four times 32.

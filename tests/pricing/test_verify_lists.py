@@ -9,7 +9,7 @@ import pytest
 from pricing.offer import Offer, Verdict
 from pricing.storage.memory import KnownPrice
 from pricing.verify import verify
-from tests.pricing.known import KINDS, known_as, offer
+from tests.pricing.known import DAY, KINDS, NOW, known_as, offer
 
 # As a neocloud lists them, of which the last are cheap. [USD/h]
 LIST = {
@@ -63,3 +63,66 @@ def test_a_new_place_beside_the_old_list_is_no_new_name() -> None:
     """A region that is dearer by a tenth opens: the list stands, and so does what is new."""
     found = judge([*rows(), *by("1.1", rows(region="Europe")[:3])])
     assert {one.verdict for one in found} == {Verdict.VERIFIED}
+
+
+def rounded(factor: str, offers: Sequence[Offer]) -> list[Offer]:
+    return [replace(row, usd_per_hour=row.usd_per_hour.quantize(CENT)) for row in by(factor, offers)]
+
+
+def after(nights: int, *offers: Offer) -> list[KnownPrice]:
+    """These prices, waiting since a number of nights."""
+    return [
+        known_as(row, days_ago=nights, verdict=Verdict.QUARANTINED, last_seen_at=NOW - DAY, times_seen=nights)
+        for row in offers
+    ]
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (2, False), (3, True)])
+@pytest.mark.parametrize("factor", ["1.19", "1.45", "0.8951"])
+def test_a_factor_is_seen_through_the_rounding_to_cents(factor: str, nights: int, expected: bool) -> None:
+    """0.15 with 19 % tax is 0.1785, on the page 0.18: 1.2 times."""
+    moved = rounded(factor, rows())
+    found = judge(moved, *after(nights, *moved))
+    assert all((one.verdict is Verdict.VERIFIED) is expected for one in found)
+    if not expected:
+        assert f"7 of 7 known prices moved by one factor, {float(factor):.2f}" in " ".join(found[-1].reasons)
+
+
+@pytest.mark.parametrize(("nights", "expected"), [(1, False), (3, True)])
+def test_a_list_that_moves_one_way_by_similar_factors_waits_as_long(nights: int, expected: bool) -> None:
+    """The prices of a term in the place of those without, 15 to 30 % below."""
+    discounts = ["0.85", "0.82", "0.79", "0.76", "0.73", "0.70", "0.85"]
+    moved = [
+        replace(row, usd_per_hour=(row.usd_per_hour * Decimal(less)).quantize(CENT))
+        for row, less in zip(rows(), discounts, strict=True)
+    ]
+    found = judge(moved, *after(nights, *moved))
+    assert all((one.verdict is Verdict.VERIFIED) is expected for one in found)
+    if not expected:
+        reason = "7 of 7 known prices moved one way, 0.70 to 0.87 times: another tax, term or tier?"
+        assert all(reason in one.reasons for one in found)
+
+
+@pytest.mark.parametrize("provider", ["acme", "bazaar"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("factor", ["1.2", "1.45", "0.67", "1.85", "0.54"])
+def test_all_of_a_short_list_at_one_factor_wait_for_days(provider: str, count: int, factor: str) -> None:
+    before = [replace(row, provider=provider) for row in rows()[:count]]
+    moved = rounded(factor, before)
+    known = [known_as(row, days_ago=9) for row in before]
+    for nights, expected in ((0, False), (1, False), (3, True)):
+        found = verify(moved, [*known, *after(nights, *moved)], kinds=KINDS)
+        assert all((one.verdict is Verdict.VERIFIED) is expected for one in found), nights
+
+
+def test_a_short_list_of_which_one_price_stands_moves_at_once() -> None:
+    before = rows()[:3]
+    moved = [*rounded("1.2", before[:2]), before[2]]
+    found = verify(moved, [known_as(row, days_ago=9) for row in before], kinds=KINDS)
+    assert {one.verdict for one in found} == {Verdict.VERIFIED}
+
+
+def test_one_price_alone_is_no_list() -> None:
+    before = rows()[:1]
+    found = verify(rounded("1.2", before), [known_as(before[0], days_ago=9)], kinds=KINDS)
+    assert found[0].verdict is Verdict.VERIFIED
