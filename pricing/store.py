@@ -166,7 +166,8 @@ class Store(Sessions):
         """
         Return what verification compares new prices of a provider with, or of all.
 
-        Each series' latest verified price, bundled or own, and the one that waits. No witnesses.
+        Each series' latest verified price, bundled or of a run, and the one that waits. No witnesses, no own
+        contracts.
         """
         with self._reading() as connection:
             return list(queries.known_prices(connection, provider))

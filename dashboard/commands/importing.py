@@ -36,6 +36,9 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     if arguments.file is None:
         raise UsageError("give a FILE; `breakeven import --template` prints one to fill in")
     from dashboard.commands.storage import open_store
+    from pricing.own.doubts import doubts
+    from pricing.registry import kinds
+    from pricing.verification.market import Market
 
     now, content = context.clock(), _text(arguments.file)
     with open_store(context) as store:
@@ -43,6 +46,7 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
             file = read(content, now.date(), arguments.source, store.exchange_rates())
         except ImportRefused as error:
             raise UsageError(f"{arguments.file}: {error}") from error
+        far = tuple(doubts(file, Market(store.known_prices(), kinds())))
         report = store.import_own(file, now)
     kept = tables.plural(report.new + report.changed + report.unchanged, "contract price")
     return Output(
@@ -51,6 +55,7 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
             f"{kept} ({report.new} new, {report.changed} changed, {report.ended} ended) and "
             f"{tables.plural(report.quotes, 'quote')} from {', '.join(report.sources)}"
         ),
+        warnings=far,
     )
 
 

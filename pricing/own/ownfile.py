@@ -18,6 +18,7 @@ from planner.units import HOURS_PER_MONTH
 from pricing.errors import PricingError
 from pricing.offer import Offer, Verdict
 from pricing.parsing.regions import normalise_region
+from pricing.verification.plausibility import hard_limits
 
 COLUMNS: Mapping[str, str] = {
     "kind": "rent or buy",
@@ -218,6 +219,10 @@ class _Reader:
 
     def amount(self) -> Decimal:
         value = self.needed("price")
+        if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", value):
+            digits, point = value.replace(",", ""), value.replace(",", ".", 1)
+            other = "" if value.count(",") > 1 else f", or {point} where the comma is a decimal one"
+            raise ImportRefused(f"price: {value!r} has a comma; write {digits} for thousands{other}")
         if re.fullmatch(r"\d{1,3}(\.\d{3})*,\d+|\d+,\d+", value):
             raise ImportRefused(
                 f"price: {value!r} has a decimal comma; write {value.replace('.', '').replace(',', '.')}"
@@ -270,7 +275,7 @@ class _Reader:
             "billing", [str(one) for one in Billing], "monthly" if per == "month" else "hourly"
         )
         day = self.day()
-        return Offer(
+        offer = Offer(
             provider=provider,
             instance_type=self.text("instance_type", f"{count}x {gpu}"),
             gpu=gpu,
@@ -297,6 +302,10 @@ class _Reader:
             raw=f"{self.text('price')} {currency} per {per.replace('_', ' ')}",
             verdict=Verdict.VERIFIED,
         )
+        beyond = hard_limits(offer, None)
+        if beyond is not None:
+            raise ImportRefused(f"price: {offer.raw} for {count} GPUs: {beyond}; check price, per and gpus")
+        return offer
 
     def quote(self) -> OwnQuote:
         amount = self.amount()

@@ -201,9 +201,10 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
     Yield what verification compares with: each series' latest verified price, and the one that waits.
 
     Of one provider also earlier verified prices, all bundled ones, and those that waited. Its own only: what
-    witnesses say of it comes from `witness_prices`.
+    witnesses say of it comes from `witness_prices`. The user's own contracts say nothing of a public price.
     """
-    where = Where().add("s.witness IS NULL AND p.origin <> 'history'").one_of("s.collector", provider)
+    where = Where().add("s.witness IS NULL AND p.origin NOT IN ('history', 'own')")
+    where.one_of("s.collector", provider)
     yield from _known(connection, where, is_deep=provider is not None)
 
 

@@ -111,7 +111,12 @@ def test_importing_own_prices(cli: Callable[..., Any], store: Store, tmp_path: P
         "ended": 0,
         "quotes": 1,
     }
+    assert ran.err == ""
     assert [str(rate.status) for rate in store.rates(NOW, provider="acme-cloud")] == ["own"]
+    file.write_text("kind,provider,gpu,price\nbuy,Acme,H100 SXM,0.25\n", encoding="utf-8")
+    ran = cli("import", str(file), "--source", "a quote")
+    assert (ran.code, ran.err.count("\n")) == (0, 1)
+    assert "card H100 SXM from Acme: 0.25 USD is" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,11 @@ from planner.catalogues.purchases import quoted_purchase
 from planner.compare import plan
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
+from pricing.own.doubts import doubts
 from pricing.own.ownfile import ImportRefused, OwnFile, read, template
+from pricing.registry import kinds
 from pricing.store import Store
+from pricing.verification.market import Market
 from tests.conftest import NOW
 
 TODAY = date(2026, 11, 30)
@@ -62,6 +65,11 @@ def test_a_semicolon_between_cells_and_a_known_provider_are_understood() -> None
         ("rent,Acme,A100,8,16,,,,,", "gpu: 'A100' may mean "),
         ("rent,Acme,H100 SXM,8.5,16,,,,,", "gpus: '8.5' is not a whole number"),
         ('rent,Acme,H100 SXM,8,"15,20",,,,,', "price: '15,20' has a decimal comma; write 15.20"),
+        ('rent,Acme,H100 SXM,8,"1,520",,month,,,', "write 1520 for thousands, or 1.520 where the comma is"),
+        ('rent,Acme,H100 SXM,8,"1,152,000",,month,,,', "price: '1,152,000' has a comma; write 1152000"),
+        ('rent,Acme,H100 SXM,8,"0,520",,,,,', "price: '0,520' has a decimal comma; write 0.520"),
+        ("rent,Acme,H100 SXM,8,11000,,hour,,,", "11000 USD per hour for 8 GPUs: 1375.00 USD per GPU-hour is"),
+        ("rent,Acme,H100 SXM,8,0.02,,hour,,,", "0.0025 USD per GPU-hour is outside 0.01 to 40"),
         ("rent,Acme,H100 SXM,8,-3,,,,,", "price: '-3' is not an amount above 0"),
         ("rent,Acme,H100 SXM,8,16,XXX,,,,", "unknown currency 'XXX'"),
         ("rent,Acme,H100 SXM,8,16,,day,,,", "per: 'day' is not one of hour, gpu_hour, month"),
@@ -100,6 +108,31 @@ def test_a_source_must_be_named() -> None:
 def test_the_same_machine_twice_is_refused() -> None:
     row = "rent,Acme,H100 SXM,8,16,,,,,"
     assert "row 3: names the same machine as a row above it" in refused(row, row)
+
+
+# --- against the market
+
+
+def test_prices_far_from_what_others_ask_are_named_one_by_one(store: Store) -> None:
+    file = taken(
+        "rent,Acme,H100 SXM,8,16,,,,,",
+        "rent,Acme,L40,1,9,,,,,",
+        "buy,Acme,H100 SXM,,0.25,,,,,",
+        "buy,Acme,RTX 4090,,1900,,,,,",
+    )
+    rented, bought = doubts(file, Market(store.known_prices(), kinds()))
+    assert rented.startswith("1x L40 from acme: 9.00 USD per GPU-hour is ")
+    assert rented.endswith("too far from the market; is it per GPU, of a month or in another currency?")
+    assert bought.startswith("card H100 SXM from Acme: 0.25 USD is ")
+    assert bought.endswith("; is it the price of one, in full?")
+
+
+def test_an_own_contract_says_nothing_of_public_prices(store: Store) -> None:
+    before, of_hyperstack = store.known_prices(), store.known_prices("hyperstack")
+    names = ("acme", "bolt", "core", "hyperstack")
+    store.import_own(taken(*(f"rent,{name},L40,1,7,,,,," for name in names)), NOW)
+    assert store.known_prices() == before
+    assert store.known_prices("hyperstack") == of_hyperstack
 
 
 # --- kept
