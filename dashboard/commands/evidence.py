@@ -105,6 +105,15 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return tables.table(headers, cells, left=[place + with_distance for place in texts])
 
 
+def differences_list(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return in what each measurement that is not of the very configuration differs from it."""
+    return tables.bullets(
+        f"{tables.number(row['distance'], 2)}: {'; '.join(row['differences'])}"
+        for row in rows
+        if row.get("differences")
+    )
+
+
 def _text(document: Mapping[str, Any]) -> str:
     rows = document["results"]
     name = document["model"]["name"]
@@ -120,16 +129,11 @@ def _text(document: Mapping[str, Any]) -> str:
         "tokens: prompt + answer, @ what the cache held before; "
         "decode, all, prefill in tokens/s, TPOT and TTFT in ms"
     )
-    differences = tables.bullets(
-        f"{tables.number(row['distance'], 2)}: {'; '.join(row['differences'])}"
-        for row in rows
-        if row.get("differences")
-    )
     same = "the very configuration was measured" if any(row.get("is_same") for row in rows) else ""
     return tables.paragraphs(
         f"{title}{f': {same}' if same else ''}",
         results_table(rows),
-        differences,
+        differences_list(rows),
         more,
         f"{legend}; {tables.ESTIMATE_NOTE}",
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard import tables
-from dashboard.commands.evidence import results_table
+from dashboard.commands.evidence import differences_list, results_table
 from planner.catalogues.models import Model
 from planner.catalogues.provenance import provenance
 from planner.evidence import NEAR_DISTANCE
@@ -92,7 +92,7 @@ def _evidence(near: Sequence[Mapping[str, Any]]) -> str:
         return "nothing near it was measured; `breakeven evidence` lists what is nearest"
     same = "measured, this very configuration and its neighbours:"
     title = same if any(one["is_same"] for one in near) else "measured nearest to it (`breakeven evidence`):"
-    return f"{title}\n{results_table(near)}"
+    return tables.paragraphs(f"{title}\n{results_table(near)}", differences_list(near))
 
 
 def rows_table(sizings: Sequence[Sizing], first: str, labels: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from planner.catalogues.models import Model
 from planner.catalogues.quants import QuantFormat
 from planner.measurements.corrections import shape_key
 from planner.measurements.runs import Run
+from planner.measurements.settings import settings_parts
 from planner.memory import weights
 from planner.serving.constants import family_of, is_tensor_parallel
 from planner.serving.devices import compute_flops
@@ -25,7 +26,6 @@ GPU_STEP = 0.2  # another device
 FAMILY_STEP = 0.3  # of another family
 ENGINE_STEP = 0.1  # another engine of the same kind
 ENGINE_KIND_STEP = 0.6  # layers split against tensor parallelism
-OFFLOAD_STEP = 1.0  # weights in host memory against none
 COUNT_WEIGHT = 0.5
 BATCH_WEIGHT = 0.4
 CONTEXT_WEIGHT = 0.15
@@ -67,9 +67,7 @@ def _differences(workload: Workload, machine: Machine, run: Run) -> Iterable[tup
     yield from _of_engine(workload.engine, run)
     yield from _of_weights(workload, run)
     first, other = run.first, run.workload
-    if bool(first.offload) is not (workload.offload_fraction > 0):
-        where = "part of the weights in host memory" if first.offload else "all weights on the GPUs"
-        yield OFFLOAD_STEP, where
+    yield from settings_parts(workload, machine, run)
     batch = first.concurrency
     if batch is None:
         yield BATCH_WEIGHT * abs(log(max(64, workload.batch) / workload.batch)), "all requests queued at once"

@@ -27,7 +27,7 @@ from planner.speed import (
     prompt_step,
     steady_state,
 )
-from planner.workload import Engine, KvDtype, Machine, Workload
+from planner.workload import Engine, KvDtype, Layout, Machine, Workload
 
 Record = TypeVar("Record")
 
@@ -171,7 +171,7 @@ def _question(result: Result) -> Question:
         value or 0.0 for value in (result.input_tokens, result.output_tokens, result.context_tokens)
     )
     work = Workload(
-        model=model, quant=quant, engine=Engine(result.engine), kv_dtype=_cache_dtype(result, quant)
+        model=model, quant=quant, engine=Engine(result.engine), kv_dtype=cache_dtype(result, quant)
     )
     held_weights = _weights(result, model, quant)
     machine = Machine(gpu=all_gpus()[result.gpu], gpu_count=result.gpu_count or 1)
@@ -183,7 +183,7 @@ def _question(result: Result) -> Question:
         output_tokens=max(1.0, written),
         parallel=_parallel(result),
         conditions=_conditions(result),
-        offload_fraction=_offload_fraction(result, held_weights),
+        offload_fraction=offload_fraction(result, model, quant),
         offloads_experts_first=result.offload == "experts",
         host_bytes_per_s=(result.host_gb_per_s * 1e9 if result.host_gb_per_s else base.host_bytes_per_s),
     )
@@ -218,7 +218,8 @@ def _weights(result: Result, model: Model, quant: QuantFormat) -> Weights:
     )
 
 
-def _cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
+def cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
+    """Return the precision of the cache; where a source does not state it, the one that its engine takes."""
     if result.kv_dtype in (KvDtype.Q8_0, KvDtype.Q4_0):
         return KvDtype(result.kv_dtype)
     if result.engine == Engine.TENSORRT_LLM and quant.name in _EIGHT_BIT_CACHES:
@@ -229,11 +230,23 @@ def _cache_dtype(result: Result, quant: QuantFormat) -> KvDtype:
 def _parallel(result: Result) -> Parallel:
     if result.engine == Engine.LLAMA_CPP:
         return Parallel()
-    tensor = _tensor_ranks(result)
+    layout = layout_of(result)
     return Parallel(
-        tensor=tensor,
-        experts=min(tensor, float(result.ep or 1)),
-        attention=min(tensor, float(result.dp or 1)),
+        tensor=_tensor_ranks(result),
+        experts=float(layout.expert_ranks),
+        attention=float(layout.attention_data),
+    )
+
+
+def layout_of(result: Result) -> Layout:
+    """Return how a server laid the model out; llama.cpp splits layers among its GPUs."""
+    if result.engine == Engine.LLAMA_CPP:
+        return Layout()
+    tensor = int(_tensor_ranks(result))
+    return Layout(
+        pipeline=max(1, (result.gpu_count or 1) // tensor),
+        expert_ranks=min(tensor, result.ep or 1),
+        attention_data=min(tensor, result.dp or 1),
     )
 
 
@@ -264,11 +277,12 @@ def _conditions(result: Result) -> Conditions:
     )
 
 
-def _offload_fraction(result: Result, held: Weights) -> float:
+def offload_fraction(result: Result, model: Model, quant: QuantFormat) -> float:
     """Return the share of all weights in host memory, where a source says it of the experts."""
     share = result.offload_fraction or 0.0
     if result.offload != "experts":
         return share
+    held = _weights(result, model, quant)
     return share * float(held.routed_bytes) / float(held.total_bytes)
 
 

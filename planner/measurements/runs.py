@@ -9,6 +9,7 @@ from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import find_quant
 from planner.catalogues.results import Result, all_results
+from planner.measurements.replay import cache_dtype, layout_of, offload_fraction
 from planner.workload import Engine, Machine, Workload
 
 # Names of the figures in `breakeven.size/1`, by the metric of a result.
@@ -98,10 +99,14 @@ def _workload(result: Result) -> Workload:
     given, written = result.input_tokens or 0.0, result.output_tokens or 0.0
     answer = written / 2 if result.kind == "single_stream" else written
     context = (result.context_tokens or 0.0) + given + answer
+    model, quant = all_models()[result.model], find_quant(result.quant)
     return Workload(
-        model=all_models()[result.model],
-        quant=find_quant(result.quant),
+        model=model,
+        quant=quant,
         engine=Engine(result.engine),
+        kv_dtype=cache_dtype(result, quant),
+        layout=layout_of(result),
+        offload_fraction=offload_fraction(result, model, quant),
         context_tokens=max(1, round(context)),
         batch=result.concurrency or 1,
         input_tokens=max(1, round(given)),

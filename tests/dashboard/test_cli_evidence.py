@@ -71,3 +71,13 @@ def test_size_shows_no_measurement_that_is_far_away(cli):
     shown = sum(one["distance"] <= 1.0 for one in cli(*near, "--json").document["evidence"])
     table = cli(*near).out.split("measured, this very")[1].split("\n\n")[0]
     assert len(table.splitlines()) == 3 + shown
+
+
+def test_size_names_what_the_nearest_measurement_did_not_have(cli):
+    asked = ("size", LLAMA, "--gpu", "RTX 4090", "--context", "4096", "--kv-dtype", "q4_0")
+    first = cli(*asked, "--json").document["evidence"][0]
+    assert first["is_same"] is False
+    assert first["differences"] == ["cache in fp16 instead of q4_0"]
+    text = cli(*asked).out
+    assert "this very configuration" not in text
+    assert "- 0.19: cache in fp16 instead of q4_0" in text

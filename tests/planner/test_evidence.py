@@ -1,5 +1,6 @@
 """Measured configurations: how far they are from one that is asked for, and which is the same."""
 
+import math
 from dataclasses import replace
 from math import log
 
@@ -9,11 +10,11 @@ from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import find_quant
 from planner.evidence import estimate_of, nearest, of_model, run_document, to_document
-from planner.measurements.nearness import CONTEXT_FLOOR_TOKENS, CONTEXT_WEIGHT
+from planner.measurements.nearness import CONTEXT_FLOOR_TOKENS, CONTEXT_WEIGHT, compared
 from planner.measurements.replay import predictions, trials
 from planner.measurements.runs import all_runs
 from planner.sizing import size
-from planner.workload import Engine, Machine, Workload
+from planner.workload import Engine, KvDtype, Layout, Machine, Workload
 
 LLAMA_8B = all_models()["llama-3.1-8b-instruct"]
 
@@ -76,6 +77,77 @@ def test_differences_are_said_in_words(changes, machine, words):
         assert near.is_same
     else:
         assert any(words in difference for difference in near.differences), near.differences
+
+
+@pytest.mark.parametrize(
+    ("changes", "distance", "words"),
+    [
+        # bytes of an element 0.5625 against 2: 0.15 x ln 3.556
+        ({"kv_dtype": KvDtype.Q4_0}, 0.1903, "cache in fp16 instead of q4_0"),
+        ({"kv_dtype": KvDtype.BF16}, 0.0, None),
+        # (1 - 0.9^5) / (1 - 0.9) = 4.0951 tokens a step
+        ({"drafted_tokens": 4, "acceptance": 0.9}, 1.4098, "no draft instead of 4 drafted tokens"),
+        ({"cached_input": 0.5}, 0.1040, "no cached prompt instead of 50% of each"),  # 0.15 x ln 2
+    ],
+)
+def test_settings_that_the_run_did_not_have_make_another_configuration(changes, distance, words):
+    base = Workload(model=LLAMA_8B, quant=find_quant("Q4_K_M"), context_tokens=4096)
+    run = nearest(base, on("RTX 4090"), 1)[0]
+    assert run.is_same
+    near = compared(replace(base, **changes), on("RTX 4090"), run.run, math.inf)
+    assert near.distance - run.distance == pytest.approx(distance, abs=0.0001)
+    assert near.differences == ((words,) if words else ())
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        (Layout(expert_ranks=4, attention_data=2), None),
+        (Layout(), "laid out TP2 DP2 EP4 instead of TP4"),
+        (Layout(pipeline=4), "laid out TP2 DP2 EP4 instead of TP1 PP4"),
+        (Layout(expert_ranks=4), "laid out TP2 DP2 EP4 instead of TP4 EP4"),
+    ],
+)
+def test_another_layout_over_the_gpus_makes_another_configuration(layout, words):
+    asked = Workload(
+        model=all_models()["minimax-m2.5"],
+        quant=find_quant("FP8"),
+        engine=Engine.VLLM,
+        batch=8,
+        context_tokens=1843,
+        input_tokens=922,
+        output_tokens=922,
+        layout=layout,
+    )
+    run = next(
+        run
+        for run in all_runs()
+        if run.machine == on("B200", 4) and run.first.dp == 2 and run.workload.model == asked.model
+        if run.first.concurrency == 8 and run.workload.input_tokens == 922
+    )
+    assert compared(asked, on("B200", 4), run, math.inf).differences == ((words,) if words else ())
+
+
+def test_another_share_in_host_memory_makes_another_configuration():
+    # the experts of 14 of 48 layers; routed experts are 94.5 % of these weights
+    asked = Workload(
+        model=all_models()["qwen3-30b-a3b"],
+        quant=find_quant("IQ4_XS"),
+        context_tokens=4096,
+        offload_fraction=0.9,
+    )
+    card = on("RTX 4080")
+    assert not any(one.is_same for one in nearest(asked, card, 40))
+    run = next(run for run in all_runs() if run.first.row_id == "iko-0003")
+    assert run.measured == {"decode_tokens_per_s": 63.15}
+    assert run.workload.offload_fraction == pytest.approx(0.2917 * 0.945, abs=0.001)
+    far, near, none = (
+        compared(replace(asked, offload_fraction=share), card, run, math.inf) for share in (0.9, 0.29, 0.0)
+    )
+    assert far.differences == ("28% instead of 90% of the weights in host memory",)
+    assert near.is_same
+    assert far.distance - near.distance == pytest.approx(log(0.9 / 0.2756), abs=0.001)
+    assert none.differences == ("28% of the weights in host memory",)
 
 
 def test_prompts_counted_as_output_are_taken_off():
