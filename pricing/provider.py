@@ -5,6 +5,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -71,6 +72,18 @@ class Page:
     file: Path | None = None
     is_unchanged: bool = False  # its source says that it is as it was in the last run
     whole_bytes: int | None = None  # size of the whole file where a range of it was asked for
+    seen_at: datetime | None = None  # when it came: what takes effect later is no price yet
+
+    def is_in_force(self, since: str) -> bool:
+        """
+        Whether a price that holds from a time on (ISO 8601, UTC where it says nothing) was in force already.
+
+        Raises:
+            ValueError: if that is no time.
+        """
+        start = datetime.fromisoformat(since)
+        start = start.replace(tzinfo=UTC) if start.tzinfo is None else start
+        return self.seen_at is None or start <= self.seen_at
 
     def content(self) -> bytes:
         """Return the body as it came."""

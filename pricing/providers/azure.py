@@ -72,16 +72,16 @@ class Azure(Provider):
         return "prices" if is_json_with(page, "Items", "BillingCurrency") else None
 
     def parse(self, pages: Mapping[str, Page]) -> Iterable[RawOffer | Problem]:
-        """Read all pages; where a price is listed several times, the one in force latest counts."""
+        """Read all pages; where a price is listed several times, that of the latest in force counts."""
         if not pages:
             raise ParseError("azure: no page of prices is there")
-        rows: list[tuple[str, dict[str, Any]]] = []
+        rows: list[tuple[Page, dict[str, Any]]] = []
         for page in pages.values():
             found = rows_at(page, "Items")
             stated = dig(page.json(), "Count")
             if stated not in (None, len(found)):
                 raise ParseError(f"{page.key}: {len(found)} of {stated} items", page=page.key)
-            rows += [(page.key, row) for row in found]
+            rows += [(page, row) for row in found]
         rows.sort(key=lambda pair: str(dig(pair[1], "effectiveStartDate")))
         newest: dict[tuple[object, ...], RawOffer] = {}
         problems: Counter[tuple[str, str]] = Counter()
@@ -94,7 +94,7 @@ class Azure(Provider):
         yield from newest.values()
 
 
-def _item(pair: tuple[str, dict[str, Any]]) -> Iterator[RawOffer | Problem]:
+def _item(pair: tuple[Page, dict[str, Any]]) -> Iterator[RawOffer | Problem]:
     """Read a price of a Linux machine; Windows shares the meter's name and is told by the product's."""
     page, row = pair
     sku, product = name_of(row["armSkuName"], "armSkuName"), str(row["productName"])
@@ -110,6 +110,10 @@ def _item(pair: tuple[str, dict[str, Any]]) -> Iterator[RawOffer | Problem]:
     machine = machines("azure").get(sku)
     if machine is None:
         yield Problem(what=sku, why="a size that is not in pricing/data/machines.toml")
+        return
+    since = str(row["effectiveStartDate"])
+    if not page.is_in_force(since):
+        yield Problem(what=sku, why=f"a price that is in force only from {since[:10]}")
         return
     price = amount(row["retailPrice"], "retailPrice")
     if row["currencyCode"] != "USD" or row["unitOfMeasure"] != "1 Hour" or row["tierMinimumUnits"] != 0:
@@ -134,7 +138,7 @@ def _item(pair: tuple[str, dict[str, Any]]) -> Iterator[RawOffer | Problem]:
         gpu_count=machine.gpu_count,
         gpu_fraction=machine.gpu_fraction,
         price_per_hour=price if years is None else price / (_HOURS_PER_YEAR * years),
-        page=page,
+        page=page.key,
         raw=f"retailPrice {price} USD per {'hour' if years is None else f'{years} years'}, {row['skuName']}",
         region=name_of(row["armRegionName"], "armRegionName"),
         tier=tier,

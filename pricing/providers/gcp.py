@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ _HOURS_PER_MONTH = 730
 _UNITS = {"h": Decimal(1), "GiBy.h": Decimal(1), "GiBy.mo": Decimal(1) / _HOURS_PER_MONTH}
 # Commitments and other usage types are left out. Source: docs/providers.md, "Google Cloud".
 _USAGE = {"OnDemand": Tier.ON_DEMAND, "Preemptible": Tier.SPOT}
+
+# Of a price that does not say since when it is in force.
+_EVER = "1970-01-01T00:00:00Z"
 
 # Price of a part per hour, by tier, region and the words of its description.
 _Parts = Mapping[tuple[Tier, str, str], Decimal]
@@ -56,22 +60,22 @@ class Gcp(Provider):
         """Gather the prices of all parts, then sum the machines of each region."""
         if not pages:
             raise ParseError("gcp: no page of SKUs is there")
-        rows = [(page.key, row) for page in pages.values() for row in rows_at(page, "skus")]
+        rows = [(page, row) for page in pages.values() for row in rows_at(page, "skus")]
         if all(dig(page.json(), "nextPageToken") for page in pages.values()):
             raise ParseError(f"gcp: the last of {len(pages)} pages is missing")
         parts: dict[tuple[Tier, str, str], Decimal] = {}
         origin: dict[tuple[Tier, str, str], str] = {}
         doubtful: set[tuple[Tier, str, str]] = set()
-        for key, row in rows:
+        for page, row in rows:
             try:
-                found = list(_part(row))
+                found = list(_part(row, page))
             except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
                 yield Problem(what=_description(row), why=f"a part that could not be read: {error}")
                 continue
             for part, price in found:
                 if parts.setdefault(part, price) != price:
                     doubtful.add(part)
-                origin[part] = key
+                origin[part] = page.key
         for tier, region, words in doubtful:
             del parts[tier, region, words]
             yield Problem(what=f"{words} in {region}, {tier}", why="the catalogue says several prices")
@@ -94,7 +98,7 @@ def _description(row: Any) -> str:
     return str(row.get("description", "?")) if isinstance(row, dict) else "?"
 
 
-def _part(row: Mapping[str, Any]) -> Iterator[tuple[tuple[Tier, str, str], Decimal]]:
+def _part(row: Mapping[str, Any], page: Page) -> Iterator[tuple[tuple[Tier, str, str], Decimal]]:
     """Yield the price of a part in each of its regions; SKUs of other things yield nothing."""
     text = _description(row).removeprefix("Spot Preemptible ")
     for mark in (" running in", " attached to Spot Preemptible VMs", " in "):
@@ -102,7 +106,7 @@ def _part(row: Mapping[str, Any]) -> Iterator[tuple[tuple[Tier, str, str], Decim
     usage = row["category"]["usageType"]
     if text not in _words() or usage not in _USAGE:
         return
-    expression = row["pricingInfo"][-1]["pricingExpression"]
+    expression = _in_force(row["pricingInfo"], page)["pricingExpression"]
     unit = expression["usageUnit"]
     rates = expression["tieredRates"]
     if unit not in _UNITS or len(rates) != 1 or rates[0]["startUsageAmount"] != 0:
@@ -115,6 +119,15 @@ def _part(row: Mapping[str, Any]) -> Iterator[tuple[tuple[Tier, str, str], Decim
         raise ValueError("listed at 0: a preview, not a price")
     for region in row["serviceRegions"]:
         yield (_USAGE[usage], str(region), text), price * _UNITS[unit]
+
+
+def _in_force(prices: Sequence[Mapping[str, Any]], page: Page) -> Mapping[str, Any]:
+    """Return the newest of a part's prices that is in force, in whatever order they stand."""
+    since = [str({"effectiveTime": _EVER, **one}["effectiveTime"]) for one in prices]
+    current = [pair for pair in zip(since, prices, strict=True) if page.is_in_force(pair[0])]
+    if not current:
+        raise ValueError(f"a price that is in force only from {min(since)[:10]}")
+    return sorted(current, key=lambda pair: datetime.fromisoformat(pair[0]))[-1][1]
 
 
 def _offers(

@@ -126,7 +126,7 @@ def read(
     """
     found = Gathered(page_digests={key: page_digest(page) for key, page in pages.items()})
     found.pages_unchanged = sum(page.is_unchanged for page in pages.values())
-    for item in provider.parse(pages):
+    for item in provider.parse({key: replace(page, seen_at=seen_at) for key, page in pages.items()}):
         if isinstance(item, Problem):
             found.problems.append(item)
             continue

@@ -5,6 +5,8 @@ import io
 import json
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,12 @@ import pytest
 
 from planner.catalogues.gpus import all_gpus
 from pricing.errors import ParseError
-from pricing.offer import Billing, RawOffer, Tier
+from pricing.offer import Billing, Problem, RawOffer, Tier
 from pricing.parsing.machines import machines, summed_machines
 from pricing.provider import Keys, Page
-from tests.pricing.providers.reading import Reading, providers
+from pricing.running import gather
+from pricing.running.gather import Gathered
+from tests.pricing.providers.reading import Reading, as_page, providers
 
 ReadShared = Callable[..., Reading]
 
@@ -270,6 +274,25 @@ def test_azure_repeated_row_counts_once_and_the_newest_price_counts(azure: Any) 
     assert str(only_h100(found).price_per_hour) == "6.98"
 
 
+def test_azure_price_of_a_later_day_waits_for_it(recorded: Any) -> None:
+    answer = json.loads(recorded("azure", "prices.json"))
+    row = next(r for r in answer["Items"] if r["skuName"] == "NC40adsH100v5" and r["type"] == "Consumption")
+    answer["Items"].append(row | {"retailPrice": 9.074, "effectiveStartDate": "2027-06-01T00:00:00Z"})
+    answer["Count"] = len(answer["Items"])
+    page = Page(key="prices", url="https://prices.azure.com/", body=json.dumps(answer).encode())
+
+    def seen(*at: int) -> Gathered:
+        return gather.read(providers()["azure"], {"prices": page}, seen_at=datetime(*at, tzinfo=UTC), fx={})
+
+    before, after = seen(2027, 5, 31, 23, 59), seen(2027, 6, 1)
+    for found, expected in ((before, "6.98"), (after, "9.074")):
+        of_size = [o for o in found.offers if o.instance_type == "Standard_NC40ads_H100_v5"]
+        (listed,) = [o for o in of_size if o.tier is Tier.ON_DEMAND]
+        assert listed.usd_per_hour == Decimal(expected)
+    assert "a price that is in force only from 2027-06-01" in [problem.why for problem in before.problems]
+    assert len(after.problems) == len(before.problems) - 1
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"retailPrice": 0}, {"currencyCode": "EUR"}, {"unitOfMeasure": "100 Hours"}, {"tierMinimumUnits": 10}],
@@ -362,6 +385,34 @@ def test_gcp_sums_agree_with_the_published_prices(read: Any, recorded: Any, shar
     assert len(offers) == 9
     for offer in offers:
         assert round(offer.price_per_hour, 4) == round(published[offer.instance_type], 4)
+
+
+def test_gcp_newest_price_in_force_counts_in_whatever_order(gcp: Any) -> None:
+    core, *others = A2
+    (now,) = core["pricingInfo"]
+    dear = sku(core["description"], 9.0)["pricingInfo"][0]
+
+    def total(*prices: tuple[str, Any]) -> Decimal:
+        listed = [price | {"effectiveTime": f"{day}T00:00:00Z"} for day, price in prices]
+        pages = {
+            "skus": as_page(providers()["gcp"], "skus", {"skus": [core | {"pricingInfo": listed}, *others]})
+        }
+        found = gather.read(providers()["gcp"], pages, seen_at=datetime(2026, 11, 30, tzinfo=UTC), fx={})
+        return next(o for o in found.offers if o.instance_type == "a2-highgpu-1g").usd_per_hour
+
+    assert total(("2026-06-01", now), ("2027-01-01", dear)) == Decimal("3.673385")
+    assert total(("2026-06-01", now), ("2025-06-01", dear)) == Decimal("3.673385")
+    assert total(("2026-11-30", dear), ("2026-06-01", now)) > 100
+    later = core | {"pricingInfo": [now | {"effectiveTime": "2027-01-01T00:00:00Z"}]}
+    pages = {"skus": as_page(providers()["gcp"], "skus", {"skus": [later, *others]})}
+    (item,) = [
+        item
+        for item in providers()["gcp"].parse(
+            {key: replace(page, seen_at=datetime(2026, 11, 30, tzinfo=UTC)) for key, page in pages.items()}
+        )
+        if isinstance(item, Problem) and item.what == core["description"]
+    ]
+    assert "in force only from 2027-01-01" in item.why
 
 
 def test_gcp_local_disk_that_comes_along_is_in_the_sum(gcp: Any) -> None:
