@@ -18,6 +18,12 @@ _CANONICAL = {
     "NVIDIA A100": "A100 80GB PCIe",
     "NVIDIA A100 NVLink": "A100 80GB PCIe",
 }
+# What a price is of stands in its header: an addition such as "(8 GPUs)" makes it another price.
+_PRICE_HEADS = {
+    Tier.ON_DEMAND: ("Pricing Per Hour",),
+    Tier.SPOT: ("Pricing Per Hour",),
+    Tier.RESERVED_OTHER: ("Pricing Per Hour", "Starting Per Hour"),
+}
 _SECTIONS = {"on-demand": Tier.ON_DEMAND, "reserved": Tier.RESERVED_OTHER, "spot": Tier.SPOT}
 
 
@@ -46,7 +52,7 @@ class Hyperstack(Provider):
         tiers_read = set()
         for node in every(page, "h1, h2, h3, h4, div.page-price_card_main"):
             if node.tag != "div":
-                match = re.match(r"(on-demand|reserved|spot)\b.*\bpricing\b", text(node).lower())
+                match = re.fullmatch(r"(on-demand|reserved|spot) gpu pricing", text(node).lower())
                 tier = _SECTIONS[match[1]] if match else None
             elif tier is not None:
                 tiers_read.add(tier)
@@ -57,7 +63,7 @@ class Hyperstack(Provider):
 
 def _table(table: Node, tier: Tier) -> Iterator[RawOffer | Problem]:
     heads = [text(node) for node in every(table, ".page-price_card_head_item")]
-    if heads[0] != "GPU Model" or not heads[1].startswith("VRAM") or "Per Hour" not in heads[-1]:
+    if heads[:2] != ["GPU Model", "VRAM (GB)"] or heads[-1] not in _PRICE_HEADS[tier]:
         raise ParseError(f"pricing: the columns are {heads}: the page changed")
     for row in every(table, ".page-price_card_row_item"):
         cells = [text(node) for node in every(row, ".page-price_card_row_item_col")]

@@ -104,7 +104,12 @@ def test_hyperstack_prose_that_names_a_gpu_is_no_offer(read: Any, recorded: Reco
     ("old", "new"),
     [
         ("Pricing Per Hour", "Pricing Per Month"),
+        ("Pricing Per Hour", "Pricing Per Hour (1-year commitment)"),
+        ("Pricing Per Hour", "Pricing Per Hour (8 GPUs)"),
+        ("Pricing Per Hour", "Starting Per Hour"),  # of on demand that is a floor
+        ("VRAM (GB)", "VRAM (GB) of 8 GPUs"),
         ("On-Demand GPU", "Your GPU"),
+        ("On-Demand GPU", "On-Demand 8x GPU"),
         ("<span>141</span>", "<span>141 GB</span>"),
     ],
 )
