@@ -13,13 +13,13 @@ _SECRET_PARAMETERS = frozenset({"key", "api_key", "apikey", "token", "access_tok
 
 # A text this long is masked wherever it stands. A shorter one, which no provider hands out, is masked only
 # where it stands by itself: else one letter typed for a key would blank that letter in every message.
-_LONG_SECRET = 8
+LONG_SECRET = 8
 
 
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     """Return a text with every secret in it masked, the longest first."""
     for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
-        if len(secret) >= _LONG_SECRET:
+        if len(secret) >= LONG_SECRET:
             text = text.replace(secret, "***")
         else:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)

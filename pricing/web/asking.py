@@ -5,16 +5,18 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from planner.catalogues.currencies import FxRate
 from pricing.errors import PricingError
+from pricing.offer import Offer, Problem
 from pricing.parsing.reader import LIMIT_S, Reader
-from pricing.provider import Keys, Provider
+from pricing.provider import Keys, Page, Provider
 from pricing.running.gather import PROVIDER_LIMIT_S, Fetcher, Gathered, fetch_pages
 from pricing.storage.memory import ProviderResult, RunStatus
-from pricing.web.addresses import without_secrets
+from pricing.web.addresses import LONG_SECRET, without_secrets
 
 __all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all", "one_line"]
 
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 ASKING_LIMIT_S = PROVIDER_LIMIT_S + 5 * LIMIT_S
 # Longer reasons are texts of other programs. Source: own choice.
 MAX_REASON = 400
+T = TypeVar("T", Offer, Problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,13 @@ def ask(
     begun = time.monotonic()
     try:
         fetched = fetch_pages(provider, client, keys)
+        pages = {key: _without_keys(page, keys) for key, page in fetched.pages.items()}
         try:
-            found = reader.read(provider, fetched.pages, seen_at=now, fx=fx())
+            found = reader.read(provider, pages, seen_at=now, fx=fx())
         finally:
             client.settle(provider, is_read=bool(found.offers))
         found.problems += fetched.problems
+        _mask(found, keys)
         found.missing = tuple(fetched.missing)
     except PricingError as error:
         reason = str(error)
@@ -139,8 +144,43 @@ def _notes(found: Gathered) -> Iterator[str]:
         yield f"{same} of {total} {'page has' if total == 1 else 'pages have'} not changed since the last run"
 
 
+def _without_keys(page: Page, keys: Keys) -> Page:
+    """Return a page without the keys that a source may send back; of what is on disk the texts are masked."""
+    body = page.body
+    for secret in _parts(keys):
+        if len(secret) >= LONG_SECRET:  # a shorter one may be a word of the source
+            body = body.replace(secret.encode(), b"***")
+    return page if body is page.body else replace(page, body=body)
+
+
+def _mask(found: Gathered, keys: Keys) -> None:
+    """Take the keys out of what was read: of what did not come, too, the reason is stored."""
+    secrets = _parts(keys)
+    if not secrets:
+        return
+    found.problems = [_without(problem, secrets) for problem in found.problems]
+    long = [secret for secret in secrets if len(secret) >= LONG_SECRET]
+    found.offers = [_without(offer, long) for offer in found.offers]
+
+
+def _without(record: T, secrets: Sequence[str]) -> T:
+    """Return a record without keys in its texts; itself where there is none."""
+    texts = {name: getattr(record, name) for name in record.__slots__}
+    shown: dict[str, Any] = {
+        name: without_secrets(text, secrets)
+        for name, text in texts.items()
+        if type(text) is str and any(secret in text for secret in secrets)
+    }
+    return replace(record, **shown) if shown else record
+
+
+def _parts(keys: Keys) -> list[str]:
+    """Return the key, and each half of one that has two."""
+    secret = keys.secret or ""
+    return [part for part in (secret, *secret.split(":", 1)) if part]
+
+
 def one_line(reason: str, keys: Keys) -> str:
     """Return a reason that fits a table and holds no key."""
-    secret = keys.secret or ""
-    text = without_secrets(" ".join(reason.split()), [secret, *secret.split(":", 1)])
+    text = without_secrets(" ".join(reason.split()), _parts(keys))
     return text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]} ..."

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from pricing.http import Client
 from pricing.offer import Verdict
 from pricing.running.replay import ReplayError, replay
 from pricing.settings import Settings
-from pricing.storage.memory import RunStatus
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
 from pricing.web.addresses import without_secrets
 from tests.conftest import ROOT
@@ -198,6 +199,36 @@ def test_keys_never_reach_a_report(market: Store, server: LoopbackServer, now: d
     report = run(market, server, ("digitalocean",), now, BREAKEVEN_DIGITALOCEAN_API_KEY=KEY)
     assert any(KEY in value for request in server.received for value in request.headers.values())
     assert KEY not in json.dumps(report.to_document())
+
+
+def test_keys_that_a_source_sends_back_are_never_stored(
+    market: Store, server: LoopbackServer, now: datetime
+) -> None:
+    sizes = json.loads((RECORDINGS / "digitalocean" / "sizes.json").read_text())
+    sizes["sizes"].append({"slug": f"gpu {KEY}", "gpu_info": {"count": "none", "model": f"model {KEY}"}})
+    sizes["meta"]["total"] = len(sizes["sizes"])
+    server.add("/digitalocean/v2/sizes", sizes)
+    page = (RECORDINGS / "digitalocean" / "pricing.html").read_text()
+    page = page.replace("NVIDIA H100 (8x)", f"NVIDIA H100 {KEY} (8x)", 1)
+    server.add("/digitalocean/products/droplets/details/pricing/", page)
+    answers: list[ProviderResult] = []
+
+    class Listening:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(market, name)
+
+        def record(self, result: ProviderResult) -> Any:
+            answers.append(result)
+            return market.record(result)
+
+    settings = Settings.from_environ(server.environ("digitalocean") | {"BREAKEVEN_DIGITALOCEAN_API_KEY": KEY})
+    with Client(base_urls=settings.base_urls, secrets=[], sleep=lambda _: None) as client:
+        refresh(("digitalocean",), Listening(), settings, client, now)
+    (result,) = answers
+    text = repr(result)
+    assert KEY not in text, text[text.index(KEY) - 300 : text.index(KEY) + 60]
+    assert "NVIDIA H100 *** (8x)" in {offer.instance_type for offer in result.offers}
+    assert "gpu ***" in {problem.what for problem in result.problems}
 
 
 def test_one_letter_typed_for_a_key_does_not_blank_that_letter(
