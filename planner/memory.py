@@ -15,6 +15,10 @@ from planner.serving.shape import Shape, shape_of
 from planner.units import GIB, MIB, Numbers
 from planner.workload import Engine, Method
 
+# Models whose GGUF files keep the routed experts as published, in MXFP4, whatever the format of the rest.
+# Source: bartowski/openai_gpt-oss-120b-GGUF, Q2_K 58.27 to F16 60.88 GiB; ggml-org/llama.cpp issue 15117.
+_EXPERTS_KEPT = {"gpt_oss"}
+_MXFP4_BITS = 4.25
 # Above any model's context and any engine's queue; the searches end there.
 SEARCH_LIMIT = 2**30
 
@@ -51,12 +55,19 @@ def is_native(model: Model, quant: QuantFormat) -> bool:
     return published.get(native, native) == quant.name
 
 
+def kept_expert_bits(model: Model, quant: QuantFormat) -> float | None:
+    """Return the bits of routed experts that a format leaves as published, None where it narrows them."""
+    is_kept = model.model_type in _EXPERTS_KEPT and model.native_expert_bits == _MXFP4_BITS
+    return _MXFP4_BITS if is_kept and quant.family is QuantFamily.GGUF else None
+
+
 def weights(model: Model, quant: QuantFormat) -> Weights:
     """
     Weights in a format: each class of tensors at its own bits, or the official size where there is one.
 
     Routed experts and other matrices at the format's bits, embedding and head at theirs, towers at 16 bit.
-    Formats that quantise experts only leave the other matrices as published. Lookup tables are quantised by
+    Formats that quantise experts only leave the other matrices as published; experts that GGUF files keep as
+    published (`kept_expert_bits`) have those bits in each of their formats. Lookup tables are quantised by
     GGUF like embeddings and left as published by the others. The official size counts where the format is
     the published one, less what is stored and not served (draft layers, doubles), by its share of elements.
     Where the model's own files were read, their bytes count tensor by tensor.
@@ -72,6 +83,7 @@ def weights(model: Model, quant: QuantFormat) -> Weights:
         linear_bits = model.native_other_bits or (16.0 if shape.is_moe else quant.linear_bits)
     elif quant.experts_only and shape.is_moe:
         linear_bits = max(other_native, 8.0)
+    routed_bits = kept_expert_bits(model, quant) or routed_bits
     embedding_bits = quant.tied_embedding_bits if shape.is_tied else quant.embedding_bits
     table_bits = embedding_bits if quant.family is QuantFamily.GGUF else other_native
     formula = (

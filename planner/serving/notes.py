@@ -5,7 +5,7 @@ import numpy as np
 from planner.catalogues.gpus import Gpu
 from planner.catalogues.models import AttentionKind, Model
 from planner.catalogues.quants import QuantFamily, QuantFormat
-from planner.memory import Weights, visible_bytes
+from planner.memory import Weights, kept_expert_bits, visible_bytes
 from planner.serving.constants import constants, is_tensor_parallel
 from planner.serving.devices import compute_flops, grade, supports
 from planner.serving.shape import shape_of
@@ -41,6 +41,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _cache_note(work),
         unused_note(work),
         _upcast_note(model, work.quant),
+        _kept_note(work, weights),
         _window_note(work),
         _table_note(model),
         _tower_note(work),
@@ -151,6 +152,16 @@ def _upcast_note(model: Model, quant: QuantFormat) -> str | None:
     if quant.family is not QuantFamily.NATIVE or native in (None, "bf16", "fp16", "fp32"):
         return None
     return f"the model is published as {native}: {quant.name} takes more memory and gains no quality"
+
+
+def _kept_note(work: Workload, weights: Weights) -> str | None:
+    """Say which weights a format does not narrow."""
+    bits = kept_expert_bits(work.model, work.quant)
+    if bits is None or work.method is Method.SIMPLE or weights.is_official:
+        return None
+    share = float(weights.routed_bytes / weights.total_bytes)
+    what = f"every GGUF file of {work.model.name} keeps its experts in MXFP4 ({bits:g} bits)"
+    return f"{what}: {work.quant.name} is the format of the other {(1 - share) * 100:.0f} % of the weights"
 
 
 def _window_note(work: Workload) -> str | None:

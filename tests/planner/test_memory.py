@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from planner.errors import InvalidScenario
 from planner.memory import (
     cache_layout,
     is_native,
+    kept_expert_bits,
     kv_cache_bytes,
     largest_that_fits,
     llama_cpp_runtime_bytes,
@@ -143,6 +146,40 @@ def test_formats_of_experts_leave_other_matrices_alone():
     held, shape = weights(mixtral, find_quant("MXFP4")), shape_of(mixtral)
     others = (shape.linear_params + shape.embedding_params) * 16
     assert held.total_bytes == pytest.approx((shape.routed_params * 4.25 + others) / 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "quant", "gib", "within"),
+    [
+        # Sizes of bartowski/openai_gpt-oss-120b-GGUF and of the 20B in Q6_K, 12.04 GB, as published.
+        ("gpt-oss-120b", "Q2_K", 58.27, 0.011),
+        ("gpt-oss-120b", "Q4_K_M", 58.46, 0.011),
+        ("gpt-oss-120b", "Q8_0", 59.03, 0.005),
+        ("gpt-oss-20b", "Q6_K", 12.04e9 / GIB, 0.04),  # rows of 2,880 do not divide by 256: Q8_0 in the file
+    ],
+)
+def test_gguf_files_of_gpt_oss_keep_their_experts_in_mxfp4(name, quant, gib, within):
+    # 120B: (114.70e9 x 4.25 + 0.968e9 x bits + 1.158e9 x bits of embeddings) / 8
+    held = weights(model(name), find_quant(quant))
+    assert held.total_bytes / GIB == pytest.approx(gib, rel=within)
+    assert held.routed_bytes == pytest.approx(shape_of(model(name)).routed_params * 4.25 / 8)
+
+
+def test_a_16_bit_gguf_of_gpt_oss_is_what_was_measured():
+    # strix-halo-testing, F16: 60.8675 GiB; experts as published, all else at 16 bits.
+    shape = shape_of(model("gpt-oss-120b"))
+    others = (shape.linear_params + shape.embedding_params) * 16
+    assert (shape.routed_params * 4.25 + others) / 8 / GIB == pytest.approx(60.8675, rel=0.003)
+    assert weights(model("gpt-oss-120b"), find_quant("MXFP4")).total_bytes / GIB == pytest.approx(
+        60.8675, rel=0.003
+    )
+
+
+def test_a_16_bit_copy_of_gpt_oss_and_other_models_are_narrowed_whole():
+    copy = replace(model("gpt-oss-120b"), native_dtype="bf16", native_expert_bits=16.0)
+    assert weights(copy, find_quant("Q2_K")).total_bytes / GIB < 45
+    assert kept_expert_bits(model("gpt-oss-120b"), find_quant("NVFP4")) is None
+    assert kept_expert_bits(model("kimi-k3"), find_quant("Q2_K")) is None
 
 
 @pytest.mark.parametrize("name", [name for name, one in all_models().items() if one.moe])

@@ -269,6 +269,12 @@ def test_notes(settings, machine, words):
         ("phi-4", "FP8", 4, "10 KV heads on 4 GPUs"),
         ("deepseek-v3-0324", "BF16", 8, "published as fp8"),
         ("gemma-3-27b-it", "BF16", 1, "windowed layers hold their window only"),
+        (
+            "gpt-oss-120b",
+            "Q2_K",
+            1,
+            "keeps its experts in MXFP4 (4.25 bits): Q2_K is the format of the other 2 %",
+        ),
     ],
 )
 def test_notes_on_models(name, quant, count, words):
