@@ -224,7 +224,7 @@ def _run(
     return replace(
         point,
         replicas=count,
-        utilisation=min(1.0, sum(carried) / (count * point.speed.aggregate_tokens_per_s * hours)),
+        utilisation=point.busy_share(sum(carried) / (count * hours)),
         tokens_per_month=point.tokens_per_month * share,
         shifts=(),
     )

@@ -105,6 +105,15 @@ class OperatingPoint:
     is_too_slow: bool
     shifts: tuple[Shift, ...] = ()  # how its copies follow the load of a day; empty: all run all the time
     capacity_tokens_per_s: float  # that one copy can carry within the limits, at its best batch
+    rates_tokens_per_s: tuple[float, ...]  # of one copy at each batch within the limits, smallest batch first
+
+    def busy_share(self, tokens_per_s: float) -> float:
+        """
+        Return the share of its hours in which a copy with this mean load works. [fraction]
+
+        It works at the smallest batch that carries the mean; the peak decides only how many copies there are.
+        """
+        return _busy_share(tokens_per_s, self.rates_tokens_per_s)
 
     @property
     def batch(self) -> int:
@@ -234,8 +243,10 @@ class Fleet:
                 tokens_per_month=tokens,
                 is_too_slow=not good,
                 capacity_tokens_per_s=speed.aggregate_tokens_per_s,
+                rates_tokens_per_s=(speed.aggregate_tokens_per_s,),
             )
-        best = max(speed.aggregate_tokens_per_s for _, speed in usable)
+        rates = tuple(speed.aggregate_tokens_per_s for _, speed in usable)
+        best = max(rates)
         replicas = max(1, math.ceil(demand.peak_tokens_per_s / best - 1e-9))
         if replicas * usable[0][0].machine.gpu_count > MOST_GPUS:
             refused = Refused(sizing=usable[0][0], refusal=Refusal.COPIES, why="", replicas=replicas)
@@ -248,12 +259,19 @@ class Fleet:
             sizing=sizing,
             speed=speed,
             replicas=replicas,
-            utilisation=min(1.0, demand.mean_tokens_per_s / (replicas * speed.aggregate_tokens_per_s)),
+            utilisation=_busy_share(demand.mean_tokens_per_s / replicas, rates),
             tokens_per_month=demand.tokens_per_month or 0.0,
             is_too_slow=not good,
             shifts=shifts(demand.loads_tokens_per_s, best),
             capacity_tokens_per_s=best,
+            rates_tokens_per_s=rates,
         )
+
+
+def _busy_share(tokens_per_s: float, rates: Sequence[float]) -> float:
+    """Return a mean load over what the smallest batch that carries it writes. [fraction]"""
+    rate = next((each for each in rates if each >= tokens_per_s * (1.0 - 1e-9)), max(rates))
+    return min(1.0, tokens_per_s / rate)
 
 
 def gpus_needed(sizing: Sizing) -> int | None:

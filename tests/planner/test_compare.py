@@ -238,11 +238,28 @@ def test_demand_is_carried_with_replicas_within_the_limits() -> None:
     assert option.usd_per_month == pytest.approx(10.0 * 730 * option.replicas)
     assert option.token_prices is not None
     assert option.token_prices.usd_per_million_tokens == pytest.approx(option.usd_per_month / 2000)  # type: ignore[operator]
-    assert option.point.utilisation == pytest.approx(
-        peak / 3 / (option.replicas * speed.aggregate_tokens_per_s)
-    )
+    # In the mean a third of that: at the smallest batch that carries it, so the peak adds no energy.
+    mean = peak / 3 / option.replicas
+    rate_of_mean = next(each for each in option.point.rates_tokens_per_s if each >= mean)
+    assert rate_of_mean < speed.aggregate_tokens_per_s
+    assert option.point.utilisation == pytest.approx(mean / rate_of_mean)
     # A further batch would break a limit or is not needed.
     assert option.point.batch in operate.BATCHES
+
+
+def test_a_higher_peak_makes_no_purchase_cheaper() -> None:
+    options: dict[str, object] = {
+        "gpu": "Instinct MI300X",
+        "gpus": 2,
+        "tokens_per_month": 5e8,
+        "hours_per_day": 24,
+    }
+    costs = []
+    for peak in (1.0, 1.4, 1.5, 2.0, 3.0, 6.0, 12.0):
+        found = plan_of([], "llama-3.3-70b-instruct", **options, peak_factor=peak)
+        assert found.purchase is not None
+        costs.append(found.purchase.usd_per_month)
+    assert costs == sorted(costs)
 
 
 def test_requests_a_second_are_the_same_demand_as_their_tokens() -> None:
