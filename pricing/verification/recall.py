@@ -15,8 +15,9 @@ from pricing.storage.memory import KnownPrice, Origin
 from pricing.verification.limits import LATELY, LEAP, LONG_SPAN
 from pricing.verification.market import WINDOW, usd_per_whole_gpu
 
-# A second sight counts only after this time: the same disturbance may last some minutes. Source: own choice.
-INDEPENDENT_AFTER = timedelta(hours=1)
+# A second sight counts only after this time: a disturbance may last for hours, and a page is kept for hours
+# by those between it and us. Source: own choice.
+INDEPENDENT_AFTER = timedelta(hours=12)
 # Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
 SAME_SHARE = 0.02
 

@@ -12,7 +12,7 @@ from pricing.parsing.regions import is_same_place, region_key
 from pricing.parsing.witnessing import cloud_of
 from pricing.storage.memory import KnownPrice
 from pricing.verification.limits import WITNESS_AGE, WITNESS_RUNS, WITNESS_SHARE, WITNESS_SHARE_NEW
-from pricing.verification.recall import Recollection, is_same
+from pricing.verification.recall import INDEPENDENT_AFTER, Recollection, is_same
 
 
 class _Word(NamedTuple):
@@ -124,8 +124,9 @@ def _is_nearer(told: float, now: float, before: float) -> bool:
 
 def _is_later_word(told: KnownPrice, own: Recollection) -> bool:
     """
-    Whether a catalogue came to say so after the provider's own last price was seen, and said it twice.
+    Whether a catalogue came to say so after the provider's own last price was seen, in two independent runs.
 
     What it said before that is contradicted by the newer price: it lags behind, as an old edition does.
     """
-    return told.first_seen_at > own.seen_at and told.times_seen >= WITNESS_RUNS
+    is_twice = told.last_seen_at >= told.first_seen_at + INDEPENDENT_AFTER
+    return told.first_seen_at > own.seen_at and is_twice and told.times_seen >= WITNESS_RUNS

@@ -157,9 +157,10 @@ def test_a_second_independent_sight_verifies() -> None:
     assert verdict(offer("3.00"), waiting)[0] == Verdict.VERIFIED
 
 
-def test_a_second_sight_minutes_later_does_not() -> None:
-    waiting = known("3.00", days_ago=10 / 1440, verdict=Verdict.QUARANTINED)
-    assert verdict(offer("3.00"), waiting)[0] == Verdict.QUARANTINED
+@pytest.mark.parametrize(("hours", "expected"), [(1 / 6, False), (1.1, False), (11, False), (12, True)])
+def test_a_second_sight_of_the_same_half_day_does_not(hours: float, expected: bool) -> None:
+    waiting = known("3.00", days_ago=hours / 24, verdict=Verdict.QUARANTINED)
+    assert (verdict(offer("3.00"), waiting)[0] == Verdict.VERIFIED) is expected
 
 
 def test_a_second_sight_at_another_price_does_not() -> None:
@@ -521,7 +522,7 @@ def test_the_great_cuts_of_azure_and_aws_are_verified_when_seen_again(old: str, 
     assert judge([row], remembered)[0].verdict is Verdict.QUARANTINED
     assert judge([row], [*remembered, *again([row], 1)])[0].verdict is Verdict.VERIFIED
     said = offer(new, region="eastus", witness="gpuhunt", instance_type="w", **this)
-    told = known_as(said, times_seen=2)
+    told = known_as(said, times_seen=2, last_seen_at=NOW)
     assert judge([row], [*remembered, told])[0].verdict is Verdict.VERIFIED
 
 
@@ -710,7 +711,8 @@ def test_a_list_of_which_most_moves_by_one_factor_waits_for_days(factor: str) ->
     for nights, expected in ((1, Verdict.QUARANTINED), (3, Verdict.VERIFIED)):
         later = judge(moved, [*remembered, *again(moved[:4], nights)])
         assert {one.verdict for one in later[:4]} == {expected}, nights
-    told = known_as(replace(moved[0], witness="gpuhunt", instance_type="w"), times_seen=2)
+    said = replace(moved[0], witness="gpuhunt", instance_type="w")
+    told = known_as(said, times_seen=2, last_seen_at=NOW)
     assert judge(moved, [*remembered, told])[0].verdict is Verdict.VERIFIED
 
 
@@ -727,7 +729,7 @@ def test_no_changed_price_of_a_page_that_was_replaced_is_verified() -> None:
 
 def _witness(price: str, **changes: Any) -> KnownPrice:
     told = offer(price, witness="gpuhunt", instance_type="w", **changes)
-    return known_as(told, days_ago=0.5, times_seen=2)
+    return known_as(told, days_ago=0.5, times_seen=2, last_seen_at=NOW)
 
 
 def test_a_witness_confirms_what_is_new() -> None:

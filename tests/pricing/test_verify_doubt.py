@@ -190,7 +190,8 @@ def test_a_catalogue_confirms_a_move_only_if_it_moved_after_the_provider(
     """AWS's 8x H100 cost 98.32, costs 55.04 since, and SkyPilot's list still said 98.32."""
     shape: dict[str, Any] = {"provider": "giant", "gpu_count": 8, "instance_type": "p5.48xlarge"}
     row = offer("98.32", **shape)
-    told = known_as(replace(row, witness="skypilot", instance_type="w"), days_ago=days_ago, times_seen=runs)
+    said = replace(row, witness="skypilot", instance_type="w")
+    told = known_as(said, days_ago=days_ago, times_seen=runs, last_seen_at=NOW - DAY)
     assert verdicts(judge([row], [known("55.04", days_ago=3, **shape), told])) == expected
 
 

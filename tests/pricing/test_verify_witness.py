@@ -7,14 +7,14 @@ import pytest
 from pricing.offer import Verdict
 from pricing.storage.memory import KnownPrice
 from pricing.verify import verify
-from tests.pricing.known import KINDS, known, known_as, offer
+from tests.pricing.known import KINDS, NOW, known, known_as, offer
 
 AWS: dict[str, Any] = {"provider": "aws", "gpu": "A10G", "region": "us-east-1"}
 
 
 def told(name: str, price: str, days_ago: float = 0.5, **changes: Any) -> KnownPrice:
     row = offer(price, witness="gpuhunt", instance_type=name, **AWS)
-    return known_as(row, days_ago=days_ago, **({"times_seen": 3} | changes))
+    return known_as(row, days_ago=days_ago, **({"times_seen": 3, "last_seen_at": NOW} | changes))
 
 
 def verdict(name: str, price: str, *remembered: KnownPrice) -> Verdict:
@@ -55,3 +55,9 @@ def test_a_row_of_a_catalogue_that_came_back_is_no_later_word(between: str | Non
         words.append(told("g5.xlarge", between, 10))
     found = verdict("g5.xlarge", "4.096", own("g5.xlarge", "1.006"), *words)
     assert (found is Verdict.VERIFIED) is expected
+
+
+@pytest.mark.parametrize(("hours", "expected"), [(1, False), (11, False), (12, True)])
+def test_two_runs_of_one_half_day_are_one_word(hours: float, expected: bool) -> None:
+    word = told("g5.xlarge", "4.096", days_ago=hours / 24, times_seen=2)
+    assert (verdict("g5.xlarge", "4.096", own("g5.xlarge", "1.006"), word) is Verdict.VERIFIED) is expected
