@@ -96,11 +96,11 @@ class Case:
             return False
         return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
 
-    def on_demand_in_force(self, offer: Offer) -> Recollection | None:
-        """Return the last verified on-demand price of this instance, where it is listed or was lately."""
-        asked = replace(offer, tier=Tier.ON_DEMAND, commitment_days=None)
+    def in_force(self, offer: Offer, tier: Tier) -> Recollection | None:
+        """Return this instance's last verified price of another tier, where it is listed or was lately."""
+        asked = replace(offer, tier=tier, commitment_days=None)
         known = self.memory.at_level(asked, 1)
-        is_listed = Tier.ON_DEMAND in self.beside.get(instance_key(offer), {})
+        is_listed = tier in self.beside.get(instance_key(offer), {})
         if known is None or not (is_listed or known.seen_at >= offer.seen_at - LATELY):
             return None
         return known

@@ -59,7 +59,7 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
         # Asks of another day say little: the spot asks of a book lie up to a fifth above its earlier ones.
-        in_force = None if case.is_of_asks else case.on_demand_in_force(offer)
+        in_force = None if case.is_of_asks else case.in_force(offer, Tier.ON_DEMAND)
         if in_force is not None and float(offer.usd_per_hour) > in_force.usd_per_hour * (1 + SAME_SHARE):
             price = dollars(offer.usd_per_hour)
             return f"{offer.tier} at {price} is above on-demand, {known_text(in_force)}"
@@ -68,7 +68,20 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if spot and offer.usd_per_hour < min(spot):
             price, other = dollars(offer.usd_per_hour), dollars(min(spot))
             return f"on-demand at {price} is below spot at {other} USD: exchanged?"
+        return _at_spot_in_force(offer, case)
     return None
+
+
+def _at_spot_in_force(offer: Offer, case: Case) -> str | None:
+    """Say so where an on-demand price takes the place that spot has, whatever the page shows of spot now."""
+    spot, own = case.in_force(offer, Tier.SPOT), case.memory.at_level(offer, 1)
+    if spot is None or float(offer.usd_per_hour) > spot.usd_per_hour * (1 + SAME_SHARE):
+        return None
+    if own is None and float(offer.usd_per_hour) >= spot.usd_per_hour:
+        return None
+    if own is not None and own.usd_per_hour <= spot.usd_per_hour * (1 + SAME_SHARE):
+        return None  # some sell spot at the price on demand
+    return f"on-demand at {dollars(offer.usd_per_hour)} is not above spot, {known_text(spot)}: exchanged?"
 
 
 def community_is_real(offer: Offer, case: Case) -> str | None:

@@ -403,6 +403,28 @@ def test_spot_above_on_demand_leaves_an_unchanged_on_demand_price_alone() -> Non
     assert found[1].reasons == ("spot at 3.20 is above on-demand at 3.00 USD",)
 
 
+@pytest.mark.parametrize("beside", [[], ["1.60"]], ids=["no spot prices any more", "spot lower too"])
+@pytest.mark.parametrize(("price", "expected"), [("2.00", False), ("1.95", False), ("2.30", True)])
+def test_an_on_demand_price_at_the_spot_price_in_force_is_held_back(
+    price: str, expected: bool, beside: list[str]
+) -> None:
+    """The list on demand shows the prices of spot."""
+    rows = [offer(price), *(offer(usd, tier=Tier.SPOT) for usd in beside)]
+    for nights in (0, 5):
+        before = [known("2.50", days_ago=6), known("2.00", tier=Tier.SPOT, days_ago=6)]
+        found = judge(rows, [*MARKET, *before, *again(rows[:1], nights)])[0]
+        assert (found.verdict is Verdict.VERIFIED) is expected
+        assert expected or "not above spot, its own last price (2.00" in found.reasons[0]
+
+
+def test_where_spot_cost_the_same_or_is_of_long_ago_it_holds_nothing_back() -> None:
+    rows = [offer("1.90"), offer("1.84", tier=Tier.SPOT)]
+    same = [known("2.00"), known("2.00", tier=Tier.SPOT)]
+    assert judge(rows, [*MARKET, *same])[0].verdict is Verdict.VERIFIED
+    old = [known("2.50"), known("2.00", tier=Tier.SPOT, days_ago=30)]
+    assert judge([offer("2.00")], [*MARKET, *old])[0].verdict is Verdict.VERIFIED
+
+
 def test_a_term_that_costs_more_than_none_is_held_back() -> None:
     rows = [offer("3.00"), offer("3.20", tier=Tier.RESERVED_1Y, commitment_days=365)]
     found = judge(rows, [*MARKET, known("3.00")])
