@@ -10,6 +10,7 @@ from dashboard.rows import size_rows
 from planner import matrix
 from planner.answers.sizing_figures import sizing_figures
 from planner.catalogues.models import all_models
+from planner.errors import InvalidScenario
 from planner.launch import launches
 from planner.sizing import Sizing
 
@@ -119,7 +120,12 @@ def launch(sizing: Sizing) -> None:
     """Show the commands that deploy it."""
     if not sizing.memory.fits:
         st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
-    for found in launches(sizing):
+    try:
+        ways = launches(sizing)
+    except InvalidScenario as error:
+        st.info(parts.note(f"Nothing is started with {sizing.workload.engine}: {error}."))
+        return
+    for found in ways:
         st.markdown(f"**{parts.plain(found.engine)}**")
         # No colours: those of shell code are too faint to read on either theme.
         st.code(found.command, language=None, wrap_lines=True)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from planner.catalogues.quants import QuantFamily
 from planner.serving.commands import arguments_of
 from planner.serving.repositories import ONLINE_FLAGS, repository_for
-from planner.sizing import Sizing
-from planner.workload import Engine, KvDtype, Workload, engine_for
+from planner.serving.startable import cache_of, refusal, started, started_notes
+from planner.sizing import Sizing, size
+from planner.units import GIB
+from planner.workload import Engine, KvDtype, Workload
 
 LAUNCH_SCHEMA = "breakeven.launch/1"
 
@@ -57,11 +59,17 @@ def launch(sizing: Sizing, engine: Engine | None = None) -> Launch:
     Args:
         sizing: The configuration; its engine counts where none is given.
         engine: Another engine for the same machine and format.
+
+    Raises:
+        InvalidScenario: if the engine cannot start what was sized.
     """
     work = sizing.workload
     chosen = engine or work.engine
+    why = refusal(work, sizing.machine, chosen)
+    if why is not None:
+        raise why
     repository, online = repository_for(work.model, work.quant)
-    if online and chosen in (Engine.LLAMA_CPP, Engine.TENSORRT_LLM):
+    if (online and chosen in (Engine.LLAMA_CPP, Engine.TENSORRT_LLM)) or _takes_a_file(work, chosen):
         repository = None
     name = repository or "$MODEL"
     arguments = arguments_of(chosen, sizing, name, ONLINE_FLAGS[work.quant.name] if online else None)
@@ -77,12 +85,16 @@ def launch(sizing: Sizing, engine: Engine | None = None) -> Launch:
 
 
 def launches(sizing: Sizing) -> list[Launch]:
-    """Return the launches of all engines that read the format, the sizing's own first."""
+    """
+    Return the launches of all engines that can start it, the sizing's own first.
+
+    Raises:
+        InvalidScenario: if its own cannot.
+    """
     work = sizing.workload
     reads_gguf = work.quant.family is QuantFamily.GGUF
     others = [Engine.LLAMA_CPP] if reads_gguf else [Engine.VLLM, Engine.SGLANG, Engine.TENSORRT_LLM]
-    if sizing.machine.gpu.vendor != "NVIDIA":
-        others = [engine for engine in others if engine is not Engine.TENSORRT_LLM]
+    others = [engine for engine in others if refusal(work, sizing.machine, engine) is None]
     return [launch(sizing, engine) for engine in dict.fromkeys([work.engine, *others])]
 
 
@@ -95,6 +107,7 @@ def to_document(sizing: Sizing) -> Mapping[str, object]:
         "gpu_count": sizing.machine.gpu_count,
         "quant": sizing.workload.quant.name,
         "fits": sizing.memory.fits,
+        "notes": list(sizing.notes),
         "launches": [one.to_document() for one in launches(sizing)],
     }
 
@@ -159,13 +172,21 @@ def _device_lines(vendor: str, gpu_count: int) -> list[str]:
     return ["    devices:", *(f"      - {device}" for device in devices)]
 
 
+def _takes_a_file(work: Workload, engine: Engine) -> bool:
+    """Whether an engine takes the format as a file of the user's, and from no repository."""
+    is_gguf = work.quant.family is QuantFamily.GGUF
+    return (engine is Engine.SGLANG and is_gguf) or (
+        engine is Engine.LLAMA_CPP and work.quant.family not in (QuantFamily.GGUF, QuantFamily.NATIVE)
+    )
+
+
 def _notes(sizing: Sizing, engine: Engine, repository: str | None) -> list[str]:
-    """Return what the command alone does not say."""
+    """Return what the command alone does not say, and what is known of what it starts."""
     work = sizing.workload
-    notes = []
-    if not sizing.memory.fits:
-        notes.append("by the estimate this does not fit: it will fail to start or run out of memory")
-    if repository is None:
+    notes, known = _known(sizing, engine)
+    if _takes_a_file(work, engine):
+        notes.append(f"set MODEL to a GGUF file of {work.model.name} in {work.quant.name}")
+    elif repository is None:
         notes.append(
             f"no repository of {work.model.name} in {work.quant.name} is known: set MODEL to one or to a path"
         )
@@ -177,23 +198,31 @@ def _notes(sizing: Sizing, engine: Engine, repository: str | None) -> list[str]:
         notes.append(
             f"{engine} is started without speculative decoding here: it needs a draft for this model"
         )
-    if engine is Engine.TENSORRT_LLM and work.layout.attention_data > 1:
-        notes.append("data-parallel attention is set in the file given by --extra_llm_api_options")
-    return [*notes, *_engine_notes(work, engine)]
+    return [*notes, *started_notes(work, engine), *_engine_notes(work, engine), *known]
+
+
+def _known(sizing: Sizing, engine: Engine) -> tuple[list[str], list[str]]:
+    """Return whether what is started would not fit, in words, and what is known of it on this machine."""
+    work, machine = sizing.workload, sizing.machine
+    begun = sizing if started(work, engine) == work else size(started(work, engine), machine)
+    known = list(sizing.notes if engine is work.engine else begun.notes)
+    if not sizing.memory.fits:
+        return ["by the estimate this does not fit: it will fail to start or run out of memory"], known
+    if not begun.memory.fits:
+        total, usable = begun.memory.total_bytes / GIB, begun.memory.usable_bytes / GIB
+        figures = f"{total:.2f} of {usable:.2f} GiB usable"
+        return [f"what is started does not fit by the calibrated estimate: {figures}"], known
+    return [], known
 
 
 def _engine_notes(work: Workload, engine: Engine) -> list[str]:
     notes = []
-    if engine is Engine.VLLM and work.model.min_vllm_version:
-        notes.append(f"needs vLLM {work.model.min_vllm_version} or newer")
-    if engine is Engine.LLAMA_CPP and work.model.llama_cpp_support:
-        notes.append(f"llama.cpp support: {work.model.llama_cpp_support}")
-    if engine is Engine.TENSORRT_LLM and work.kv_dtype is KvDtype.FP8:
+    if engine is Engine.TENSORRT_LLM and work.layout.attention_data > 1:
+        notes.append("data-parallel attention is set in the file given by --extra_llm_api_options")
+    if engine is Engine.TENSORRT_LLM and cache_of(work.kv_dtype, engine) is KvDtype.FP8:
         notes.append(
             "an fp8 cache is set in the file given by --extra_llm_api_options: kv_cache_config.dtype"
         )
     if work.offload_fraction and engine in (Engine.SGLANG, Engine.TENSORRT_LLM):
         notes.append(f"{engine} is started without offload here: use vllm or llama.cpp for it")
-    if engine_for("auto", work.quant) is not engine and work.quant.family is QuantFamily.GGUF:
-        notes.append(f"{engine} does not serve GGUF files well: use llama.cpp")
     return notes

@@ -41,15 +41,17 @@ def launch(arguments: argparse.Namespace, context: Context) -> Output:
     return Output(
         document=launching.to_document(sizing),
         headline=sentence(sizing),
-        text=lambda: tables.paragraphs(*(_text(way) for way in ways)),
+        text=lambda: tables.paragraphs(*(_text(way, ways[0]) for way in ways)),
         warnings=question.warnings,
     )
 
 
-def _text(way: "Launch") -> str:
+def _text(way: "Launch", first: "Launch") -> str:
+    """Return one engine's commands; what was said of the first is not said again."""
     compose = f"docker compose:\n\n{way.compose}" if way.compose else ""
+    notes = way.notes if way is first else [note for note in way.notes if note not in first.notes]
     return tables.paragraphs(
-        f"# {way.engine}, then http://127.0.0.1:{way.port}", way.command, compose, tables.bullets(way.notes)
+        f"# {way.engine}, then http://127.0.0.1:{way.port}", way.command, compose, tables.bullets(notes)
     )
 
 

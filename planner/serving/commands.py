@@ -6,6 +6,7 @@ from planner.catalogues.quants import QuantFamily
 from planner.memory import visible_bytes
 from planner.serving.constants import constants, is_tensor_parallel
 from planner.serving.hosting import layers_to_host
+from planner.serving.startable import cache_of
 from planner.sizing import Sizing
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Layout
@@ -57,8 +58,9 @@ def _llama_server(sizing: Sizing, name: str, online: str | None) -> list[str]:
     ]
     if sizing.machine.gpu_count > 1:
         arguments += ["--split-mode", "layer"]
-    if work.kv_dtype in (KvDtype.Q8_0, KvDtype.Q4_0, KvDtype.BF16):
-        arguments += ["--cache-type-k", str(work.kv_dtype), "--cache-type-v", str(work.kv_dtype)]
+    cache = cache_of(work.kv_dtype, Engine.LLAMA_CPP)
+    if cache is not KvDtype.FP16:
+        arguments += ["--cache-type-k", str(cache), "--cache-type-v", str(cache)]
     return arguments
 
 
@@ -66,6 +68,9 @@ def _vllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
     work, known = sizing.workload, constants().memory
     layout, ranks = _layout(sizing)
     arguments = ["vllm", "serve", name]
+    if work.quant.family is QuantFamily.GGUF:
+        arguments = ["vllm", "serve", name if name == "$MODEL" else f"{name}:{work.quant.name}"]
+        arguments += ["--tokenizer", work.model.hf_repo] if work.model.hf_repo else []
     if ranks > layout.attention_data:
         arguments += ["--tensor-parallel-size", str(ranks // layout.attention_data)]
     if layout.pipeline > 1:
@@ -85,7 +90,7 @@ def _vllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
         arguments += ["--speculative-config", settings]
     if online:
         arguments += ["--quantization", online]
-    if work.kv_dtype is KvDtype.FP8:
+    if cache_of(work.kv_dtype, Engine.VLLM) is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8"]
     if work.most_sequences or work.batch > _SERVING_SEQUENCES:
         arguments += ["--max-num-seqs", str(work.most_sequences or work.batch)]
@@ -115,7 +120,7 @@ def _sglang(sizing: Sizing, name: str, online: str | None) -> list[str]:
     ]
     if online:
         arguments += ["--quantization", online]
-    if work.kv_dtype is KvDtype.FP8:
+    if cache_of(work.kv_dtype, Engine.SGLANG) is KvDtype.FP8:
         arguments += ["--kv-cache-dtype", "fp8_e4m3"]
     if work.most_sequences or work.batch > _SERVING_SEQUENCES:
         arguments += ["--max-running-requests", str(work.most_sequences or work.batch)]

@@ -221,13 +221,17 @@ def _unknown_rate_note(quant: QuantFormat, gpu: Gpu) -> str | None:
     return f"no speed: {' and '.join(missing)} of {gpu.name} not known" if missing else None
 
 
-def _vendor_note(engine: Engine, gpu: Gpu) -> str | None:
+def runs_on(engine: Engine, gpu: Gpu) -> bool:
+    """Whether an engine runs on devices of this vendor."""
     vendors = _ENGINE_VENDORS.get(engine)
-    if (vendors and gpu.vendor not in vendors) or (
-        is_tensor_parallel(engine) and gpu.vendor in _LOCAL_ONLY_VENDORS
-    ):
-        return f"{engine} does not run on {gpu.vendor} devices: use llama.cpp with a GGUF format"
-    return None
+    is_local_only = is_tensor_parallel(engine) and gpu.vendor in _LOCAL_ONLY_VENDORS
+    return (not vendors or gpu.vendor in vendors) and not is_local_only
+
+
+def _vendor_note(engine: Engine, gpu: Gpu) -> str | None:
+    if runs_on(engine, gpu):
+        return None
+    return f"{engine} does not run on {gpu.vendor} devices: use llama.cpp with a GGUF format"
 
 
 def _node_note(machine: Machine) -> str | None:

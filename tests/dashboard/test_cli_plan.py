@@ -409,3 +409,15 @@ def test_launch_writes_a_compose_file(cli, tmp_path):
     assert ran.code == 0
     assert ran.document["schema"] == "breakeven.launch/1"
     assert Path(file).read_text(encoding="utf-8") == ran.document["launches"][0]["compose"]
+
+
+def test_launch_says_what_size_says_and_refuses_what_cannot_start(cli):
+    asked = ("launch", "llama-3.1-8b-instruct", "--gpu", "H100 SXM", "--quant", "BF16")
+    ran = cli(*asked, "--kv-dtype", "q8_0")
+    assert ran.code == 0
+    assert "--kv-cache-dtype fp8" in ran.out
+    assert ran.out.count("vllm has no q8_0 cache: it is started with fp8, the nearest") == 1
+    refused = cli(*asked, "--context", "1000000")
+    assert refused.code == 2
+    assert refused.out == ""
+    assert "--context: 1000000 is not allowed; give up to 131,072 tokens, the model's maximum" in refused.err

@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import re
 import shlex
 
 import pytest
@@ -6,17 +8,19 @@ import pytest
 from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import aliases_of, all_models
 from planner.catalogues.quants import all_quants, find_quant
+from planner.errors import InvalidScenario
 from planner.launch import launch, launches, to_document
 from planner.measurements.belonging import check_offload
 from planner.serving.hosting import host_share, layers_to_host
 from planner.serving.repositories import is_copy_of, repository_for
 from planner.sizing import size
+from planner.units import GIB
 from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
 
 
-def sized(name, quant, machine="H200 SXM", count=1, **settings):
+def sized(name, quant, machine="H200 SXM", count=1, engine="auto", **settings):
     chosen = find_quant(quant)
-    work = Workload(model=all_models()[name], quant=chosen, engine=engine_for("auto", chosen), **settings)
+    work = Workload(model=all_models()[name], quant=chosen, engine=engine_for(engine, chosen), **settings)
     return size(work, Machine(gpu=all_gpus()[machine], gpu_count=count))
 
 
@@ -188,6 +192,114 @@ def test_engines_that_read_the_format():
     assert [one.engine for one in gguf] == [Engine.LLAMA_CPP]
     amd = launches(sized("llama-3.1-8b-instruct", "BF16", "Instinct MI300X"))
     assert [one.engine for one in amd] == [Engine.VLLM, Engine.SGLANG]
+
+
+@pytest.mark.parametrize(
+    ("quant", "engine", "asked", "flag", "value", "note"),
+    [
+        ("BF16", "vllm", "q8_0", "--kv-cache-dtype", "fp8", "vllm has no q8_0 cache: it is started with fp8"),
+        (
+            "BF16",
+            "vllm",
+            "q4_0",
+            "--kv-cache-dtype",
+            "fp8",
+            "the nearest, of 1.8 times the size",
+        ),  # 1 / 0.5625
+        ("BF16", "sglang", "q8_0", "--kv-cache-dtype", "fp8_e4m3", "sglang has no q8_0 cache"),
+        ("Q4_K_M", "llama.cpp", "fp8", "--cache-type-v", "q8_0", "llama.cpp has no fp8 cache"),
+        ("BF16", "tensorrt-llm", "q8_0", None, None, "an fp8 cache is set in the file"),
+    ],
+)
+def test_a_cache_that_the_engine_has_not_is_started_as_the_nearest(quant, engine, asked, flag, value, note):
+    found = launch(sized("llama-3.1-8b-instruct", quant, engine=engine, kv_dtype=KvDtype(asked)))
+    assert any(note in said for said in found.notes)
+    said = words(found.command)
+    assert flag is None or said[said.index(flag) + 1] == value
+
+
+@pytest.mark.parametrize(
+    ("quant", "engine", "machine", "context", "message"),
+    [
+        ("AWQ", "llama.cpp", "RTX 4090", 8192, "quant: 'AWQ' is not allowed; give a GGUF format"),
+        ("Q4_K_M", "tensorrt-llm", "RTX 4090", 8192, "tensorrt-llm reads none; or engine llama.cpp"),
+        (
+            "BF16",
+            "vllm",
+            "Mac Studio M4 Max 128GB",
+            8192,
+            "engine: 'vllm' is not allowed; give llama.cpp: vllm does not run on Apple devices",
+        ),
+        (
+            "BF16",
+            "tensorrt-llm",
+            "Instinct MI300X",
+            8192,
+            "give vllm or sglang or llama.cpp: tensorrt-llm does not run on AMD devices",
+        ),
+        ("BF16", "vllm", "H200 SXM", 131_073, "context: 131073 is not allowed; give up to 131,072 tokens"),
+    ],
+)
+def test_what_the_engine_cannot_start_is_refused(quant, engine, machine, context, message):
+    sizing = sized("llama-3.1-8b-instruct", quant, machine, engine=engine, context_tokens=context)
+    with pytest.raises(InvalidScenario, match=re.escape(message)):
+        launches(sizing)
+
+
+def test_another_engine_that_cannot_start_it_is_left_out():
+    mac = launches(sized("llama-3.1-8b-instruct", "BF16", "Mac Studio M4 Max 128GB", engine="llama.cpp"))
+    assert [one.engine for one in mac] == [Engine.LLAMA_CPP]
+    long = launches(sized("llama-3.1-8b-instruct", "BF16", engine="llama.cpp", context_tokens=200_000))
+    assert [one.engine for one in long] == [Engine.LLAMA_CPP]
+    assert "llama.cpp cuts each sequence to the model's 131,072 tokens" in long[0].notes
+
+
+def test_notes_of_the_sizing_are_carried_on():
+    sizing = sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8)
+    heads = "28 attention heads do not divide among 8 GPUs: engines refuse that tensor parallelism"
+    assert heads in sizing.notes
+    assert set(sizing.notes) <= set(launch(sizing).notes)
+    assert to_document(sizing)["notes"] == list(sizing.notes)
+    assert heads in launch(sizing, Engine.SGLANG).notes
+
+
+def test_the_simple_method_fits_where_the_server_that_is_started_does_not():
+    asked = {"method": Method.SIMPLE, "context_tokens": 50_000}
+    sizing = sized("llama-3.3-70b-instruct", "BF16", "H100 SXM", 2, **asked)
+    assert sizing.memory.fits
+    real = size(dataclasses.replace(sizing.workload, method=Method.CALIBRATED), sizing.machine).memory
+    assert not real.fits
+    total, usable = real.total_bytes / GIB, real.usable_bytes / GIB
+    assert launch(sizing).notes[0] == (
+        f"what is started does not fit by the calibrated estimate: {total:.2f} of {usable:.2f} GiB usable"
+    )
+
+
+def test_a_gguf_format_in_vllm_and_sglang():
+    found = launch(sized("llama-3.1-8b-instruct", "Q4_K_M", engine="vllm"))
+    assert words(found.command)[:5] == [
+        *("vllm", "serve", "unsloth/Llama-3.1-8B-Instruct-GGUF:Q4_K_M"),
+        *("--tokenizer", "meta-llama/Llama-3.1-8B-Instruct"),
+    ]
+    assert any("vllm-gguf-plugin" in note for note in found.notes)
+    file = launch(sized("llama-3.1-8b-instruct", "Q4_K_M", engine="sglang"))
+    assert file.repository is None
+    assert '--model-path "$MODEL"' in file.command
+    assert "set MODEL to a GGUF file of Llama 3.1 8B Instruct in Q4_K_M" in file.notes
+
+
+def test_mxfp4_is_a_type_of_gguf_files_too():
+    found = launch(sized("gpt-oss-20b", "MXFP4", engine="llama.cpp"))
+    assert words(found.command)[:3] == ["llama-server", "-m", "$MODEL"]
+
+
+def test_positions_beyond_the_configuration_are_said_to_need_scaling():
+    # Qwen2.5 7B: 32,768 in its configuration, 131,072 by its card
+    model = all_models()["qwen2.5-7b-instruct"]
+    wide = dataclasses.replace(model, advertised_context=131_072)
+    work = Workload(model=wide, quant=find_quant("BF16"), engine=Engine.VLLM, context_tokens=65_536)
+    notes = launch(size(work, Machine(gpu=all_gpus()["H200 SXM"]))).notes
+    assert any(note.startswith("context 65,536 is above the 32,768 tokens") for note in notes)
 
 
 def test_document():
