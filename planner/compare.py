@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.answers.cashflow import CashFlow, cash_flow
 from planner.answers.choice import (
+    are_too_slow,
     best_machine,
     cheapest_api,
     cheapest_rental,
@@ -148,7 +149,7 @@ class Plan:
         """
         own = purchase or self.purchase
         against = own.basis.against if own is not None and isinstance(own.basis, BuyBasis) else None
-        return crossing(own, rental or against or self.rental, self.api, self.assumptions)
+        return crossing(own, rental or against or self._beside(own), self.api, self.assumptions)
 
     def rent_paths(self, purchase: Option | None = None) -> tuple[PathResult, ...]:
         """
@@ -174,7 +175,14 @@ class Plan:
             return self.growth.cash_flow()
         own = purchase or self.purchase
         against = None if own is None else own.compared_with
-        return cash_flow(against or self.rental, own, self.api, self.assumptions)
+        return cash_flow(against or self._beside(own), own, self.api, self.assumptions)
+
+    def _beside(self, purchase: Option | None) -> Option | None:
+        """Return the rental shown beside a purchase that is compared with none: of its kind of speed only."""
+        rental = self.rental
+        if purchase is None or rental is None or purchase.is_too_slow == rental.is_too_slow:
+            return rental
+        return None
 
     def sensitivity(self, purchase: Option | None = None, *, draws: int = DRAWS) -> Sensitivity | None:
         """
@@ -215,7 +223,10 @@ class Plan:
             return cost_by_hours(None, None, self.scenario.days_per_month)
         own = purchase or self.purchase
         against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None
-        by_use = rental or against or cheapest_rental(self.options, self.scenario, by_use=True)
+        by_use = rental or against
+        if by_use is None and self._beside(own) is not None:
+            slow = are_too_slow(self.options)
+            by_use = cheapest_rental(self.options, self.scenario, may_be_slow=slow, by_use=True)
         return cost_by_hours(own, by_use, self.scenario.days_per_month)
 
 
@@ -367,7 +378,8 @@ def _terms(
     g_co2_per_kwh: float | None,
     rentals: Sequence[Option],
 ) -> Terms:
-    """Return what purchases are compared with."""
+    """Return what purchases are compared with; those too slow to talk to with a rental that is so too."""
+    slow = [option for option in rentals if option.is_too_slow]
     return Terms(
         scenario=scenario,
         assumptions=assumptions,
@@ -375,8 +387,8 @@ def _terms(
         g_co2_per_kwh=g_co2_per_kwh,
         rental=cheapest_rental(rentals, scenario),
         hourly_rental=cheapest_rental(rentals, scenario, by_use=True),
-        slow_rental=cheapest_rental(rentals, scenario, may_be_slow=True),
-        slow_hourly_rental=cheapest_rental(rentals, scenario, may_be_slow=True, by_use=True),
+        slow_rental=cheapest_rental(slow, scenario, may_be_slow=True),
+        slow_hourly_rental=cheapest_rental(slow, scenario, may_be_slow=True, by_use=True),
     )
 
 

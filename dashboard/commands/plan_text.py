@@ -142,7 +142,9 @@ def _payback(option: Option) -> str | None:
         return f"{months:,.1f} months"
     if option["kind"] != "buy":
         return None
-    return "never" if option["break_even_against"] else "no rental to compare"
+    if option["break_even_against"]:
+        return "never"
+    return "too slow to compare" if option["is_too_slow"] else "no rental to compare"
 
 
 def _note(option: Option) -> str | None:

@@ -205,7 +205,9 @@ def _no_payback(option: Option) -> str | None:
     """Say why a purchase has no month in which it pays back."""
     if option.kind is not Kind.BUY or option.break_even_months is not None:
         return None
-    return "no rental to compare" if option.compared_with is None else "never"
+    if option.compared_with is not None:
+        return "never"
+    return "too slow to compare" if option.is_too_slow else "no rental to compare"
 
 
 def left_out(found: Plan) -> list[dict[str, str]]:

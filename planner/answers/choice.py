@@ -105,16 +105,19 @@ def cheapest_purchase(
     return min(recent or usable, key=lambda option: option.rank_key, default=None)
 
 
+def are_too_slow(options: Iterable[Option]) -> bool:
+    """Whether no machine, rented or owned, is fast enough to talk to: only then do slow ones count."""
+    return all(option.is_too_slow for option in options if option.kind is not Kind.API)
+
+
 def chosen_rental(options: Sequence[Option], scenario: Scenario) -> Option | None:
-    """Return the cheapest rental that a service can rest on; one too slow to talk to where no other is."""
-    fast = cheapest_rental(options, scenario)
-    return fast or cheapest_rental(options, scenario, may_be_slow=True)
+    """Return the cheapest rental that a service can rest on; one too slow only where all machines are."""
+    return cheapest_rental(options, scenario, may_be_slow=are_too_slow(options))
 
 
 def chosen_purchase(options: Sequence[Option], scenario: Scenario) -> Option | None:
-    """Return the cheapest machine to buy, or owned already; one too slow to talk to where no other is."""
-    fast = cheapest_purchase(options, scenario)
-    return fast or cheapest_purchase(options, scenario, may_be_slow=True)
+    """Return the cheapest machine to buy, or owned already; one too slow only where all machines are."""
+    return cheapest_purchase(options, scenario, may_be_slow=are_too_slow(options))
 
 
 def counted_purchases(
@@ -147,7 +150,7 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
     It follows the rules of `cheapest_rental` and `cheapest_purchase`, so that a cheaper row of the table that
     is not the answer always says why. Where every machine is too slow, that is no reason.
     """
-    may_be_slow = all(each.is_too_slow for each in options if each.kind is not Kind.API)
+    may_be_slow = are_too_slow(options)
     wants_spot = Tier.SPOT in scenario.tier
     lasting = _lasting(options, scenario, may_be_slow=may_be_slow)
     counted = dependable(options, scenario, may_be_slow=may_be_slow)
@@ -178,10 +181,5 @@ def passed_over(options: Sequence[Option], scenario: Scenario) -> list[str | Non
 
 def best_machine(options: Sequence[Option], scenario: Scenario) -> Option | None:
     """Return the cheapest machine, rented or owned; one too slow to talk to only where there is no other."""
-    for may_be_slow in (False, True):
-        rental = cheapest_rental(options, scenario, may_be_slow=may_be_slow)
-        purchase = cheapest_purchase(options, scenario, may_be_slow=may_be_slow)
-        found = [option for option in (rental, purchase) if option is not None]
-        if found:
-            return min(found, key=lambda option: option.rank_key)
-    return None
+    ways = (chosen_rental(options, scenario), chosen_purchase(options, scenario))
+    return min((each for each in ways if each is not None), key=lambda option: option.rank_key, default=None)

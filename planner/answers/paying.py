@@ -71,7 +71,9 @@ def _months(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterat
             value=None,
             unit="months",
             formula="price / (rent - running cost)",
-            numbers="no rental is known that meets the same limits, so there is nothing to compare with",
+            numbers="too slow to talk to, so it is not compared with a rental that is not"
+            if option.is_too_slow
+            else "no rental is known that meets the same limits, so there is nothing to compare with",
             source='docs/methodology.md, "Break-even"',
         )
 

@@ -76,12 +76,18 @@ def _payback_text(option: Option, money: Money) -> str:
 
 def _rent_line(option: Option, found: Ways) -> str:
     use = use_text(found.scenario)
-    return f"Rent: {_rental_text(option, found.money)}, {month_text(option, found.money)} {use}."
+    return (
+        f"Rent: {_rental_text(option, found.money)}, {month_text(option, found.money)} {use}.{_slow(option)}"
+    )
+
+
+def _slow(option: Option) -> str:
+    return " It is too slow to talk to." if option.is_too_slow else ""
 
 
 def _own_line(option: Option, found: Ways) -> str:
     month, money = month_text(option, found.money), found.money
-    slow = " It is too slow to talk to." if option.is_too_slow and not found.is_slow else ""
+    slow = _slow(option)
     if option.is_own:
         return f"Own: your {bare_text(option)} costs {month} to run {use_text(found.scenario)}.{slow}"
     basis = option.basis

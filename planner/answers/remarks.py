@@ -43,7 +43,7 @@ def remarks(
         *_latency(scenario, options),
         *_scale(options, rental),
         *_threshold(scenario, rental, purchase, money),
-        *_unlike(rental, purchase),
+        *_unlike(rental, purchase, scenario),
         *_sizing_page(scenario, assumptions, purchase),
         *_prices(scenario, options, rental),
         *_not_counted(options, rental, purchase, scenario),
@@ -133,20 +133,23 @@ def _threshold(
     if rental.replicas > 1:
         price = f"machines that serve it for under {money.exact(flip)}/h together"
     hours_text = f"{scenario.hours_per_day:g} h a day"
-    yield f"Between owning and renting: {own}; at {hours_text} rent if you find {price}."
+    slow = ", both too slow to talk to" if rental.is_too_slow else ""
+    yield f"Between owning and renting{slow}: {own}; at {hours_text} rent if you find {price}."
 
 
-def _unlike(rental: Option | None, purchase: Option | None) -> Iterable[str]:
+def _unlike(rental: Option | None, purchase: Option | None, scenario: Scenario) -> Iterable[str]:
     """Say that machine rented and machine bought are not the same."""
     if rental is None or purchase is None or rental.point is None or purchase.point is None:
         return
     if (rental.gpu, rental.gpu_count) == (purchase.gpu, purchase.gpu_count):
         return
     rented, bought = rental.point.speed.decode_tokens_per_s, purchase.point.speed.decode_tokens_per_s
+    # What is too slow counts only where all is: then neither is fast enough.
+    floor = f"both are below the {scenario.min_tokens_per_s_per_user:g} tokens/s asked for"
     yield (
         f"Unlike machines: the rental ({rental.name}) writes {rented:,.1f} tokens/s for one user and the "
-        f"purchase ({purchase.name}) {bought:,.1f}; each is priced at its own speed, and both meet the same "
-        "limits."
+        f"purchase ({purchase.name}) {bought:,.1f}; each is priced at its own speed, and "
+        f"{floor if rental.is_too_slow else 'both meet the same limits'}."
     )
 
 

@@ -44,13 +44,12 @@ def verdict(found: Ways, model_name: str, excluded: Sequence[Excluded], *, has_p
     lead = {Kind.RENT: _rent, Kind.BUY: _buy, Kind.API: _call}[best.kind](best, found)
     own = _own_clause(best, found)
     text = f"{lead}{'; ' if own else ''}{own}."
-    if found.is_slow and best.kind is not Kind.API:
-        floor = found.scenario.min_tokens_per_s_per_user
-        return (
-            f"Nothing found{_asked_text(found.scenario)} gives a user {floor:g} tokens a second; "
-            f"the cheapest that serves at all: {text}"
-        )
-    return text
+    if not found.is_slow:
+        return text
+    asked, rate = _asked_text(found.scenario), f"{found.scenario.min_tokens_per_s_per_user:g} tokens a second"
+    if best.kind is Kind.API:
+        return f"{text[:-1]}; no machine found{asked} gives a user {rate}, those named here are slower."
+    return f"Nothing found{asked} gives a user {rate}; the cheapest that serves at all: {text}"
 
 
 def _rent(option: Option, found: Ways) -> str:
@@ -59,9 +58,9 @@ def _rent(option: Option, found: Ways) -> str:
     lead = f"Rent {option.times_text} from {provider_text(option)}: {month} {use}"
     if buying is None:
         budget = found.scenario.budget_usd
-        if budget is None:
-            return f"{lead}; nothing to buy serves it"
-        return f"{lead}; nothing to buy within the budget of {found.money.text(budget)} serves it"
+        within = "" if budget is None else f" within the budget of {found.money.text(budget)}"
+        fails = "is fast enough" if Kind.BUY in found.slow_kinds else "serves it"
+        return f"{lead}; nothing to buy{within} {fails}"
     if buying.is_own:
         return lead
     return f"{lead}; buying {buying.times_text} {_pays_from(buying)}"
@@ -89,7 +88,8 @@ def _buy(option: Option, found: Ways) -> str:
         )
     lead = f"Buy {option.times_text} for {found.money.text(option.purchase_usd or 0.0)}: {month} {use}"
     if found.rental is None:
-        return f"{lead}; no rental that serves it has a price that counts"
+        fast = " fast enough" if Kind.RENT in found.slow_kinds else ""
+        return f"{lead}; no rental that serves it{fast} has a price that counts"
     basis, months = option.basis, option.break_even_months
     if not isinstance(basis, BuyBasis):
         return lead

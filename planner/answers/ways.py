@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.answers.choice import cheapest_api, cheapest_purchase, cheapest_rental
+from planner.answers.choice import are_too_slow, cheapest_api, chosen_purchase, chosen_rental
 from planner.answers.money import Money
 from planner.scenario import Scenario
 from planner.supply.mixed import MixedFleet
@@ -22,6 +22,7 @@ class Ways:
     own: Option | None
     api: Option | None  # at the demand, or at the tokens that the cheapest machine could write
     is_slow: bool  # no machine is fast enough to talk to
+    slow_kinds: frozenset[Kind] = frozenset()  # of which some are too slow to talk to
     mixed: MixedFleet | None = None  # owned base load and rented peaks, where the day is known
 
     @property
@@ -66,14 +67,14 @@ def ways(
         money: In which currency amounts are written.
         mixed: Owned base load and rented peaks, where the day is known.
     """
-    slow = not any(not option.is_too_slow for option in options if option.kind is not Kind.API)
     return Ways(
         scenario=scenario,
         money=money,
-        rental=cheapest_rental(options, scenario, may_be_slow=slow),
-        purchase=cheapest_purchase(options, scenario, may_be_slow=slow),
+        rental=chosen_rental(options, scenario),
+        purchase=chosen_purchase(options, scenario),
         own=next((option for option in options if option.is_own), None),
         api=cheapest_api(options) or next((each for each in options if each.kind is Kind.API), None),
-        is_slow=slow,
+        is_slow=are_too_slow(options),
+        slow_kinds=frozenset(option.kind for option in options if option.is_too_slow),
         mixed=mixed,
     )

@@ -45,7 +45,7 @@ class Terms:
     rental: Option | None  # the cheapest that meets the limits
     hourly_rental: Option | None  # the same among those billed by use
     g_co2_per_kwh: float | None  # of the electricity; None: not known where it comes from
-    slow_rental: Option | None  # for machines that are too slow to talk to themselves
+    slow_rental: Option | None  # the cheapest of those too slow to talk to, for machines that are so too
     slow_hourly_rental: Option | None
 
 

@@ -797,3 +797,53 @@ def test_the_default_plan_says_why_it_differs_from_the_sizing_page() -> None:
         plan_of(seed_rates(), tokens_per_month=1e6),
     ):
         assert not any("sizing page" in note for note in other.notes)
+
+
+SLOW_BOX = {"budget_usd": 5000, "hours_per_day": 16, "owner": "home", "batch": 16}
+
+
+def test_a_purchase_too_slow_to_talk_to_is_set_against_no_rental_that_is_fast_enough() -> None:
+    # What 5,000 USD buys writes 2 to 6 tokens/s for each of 16 users: below 10.
+    rates = [rate("acme", "GH200 96GB", 1, "2.29")]
+    found = plan_of(rates, "glm-4.5-air", **SLOW_BOX)
+    assert found.verdict == (
+        "Rent 1x GH200 96GB from Acme: 1,114 USD a month at 16 h a day; nothing to buy within the budget of "
+        "5,000 USD is fast enough."
+    )
+    slow = [option for option in found.options if option.kind is Kind.BUY]
+    assert slow
+    assert all(option.is_too_slow for option in slow)
+    assert found.purchase is None
+    assert {(each.compared_with, each.break_even_months, each.break_even_hours_per_day) for each in slow} == {
+        (None, None, None)
+    }
+    told = " ".join([*found.notes, *found.proof])
+    assert not any(words in told for words in ("Between owning", "same limits", "What would change", "Buy:"))
+    assert found.sensitivity(draws=0) is None
+    assert found.crossing().own_usd is None
+    assert found.crossing(slow[0]).rent_usd is None
+    assert found.cash_flow().own_usd is None
+    assert found.cash_flow(slow[0]).rent_usd is None
+    assert found.cost_by_hours(slow[0]).rent_usd_per_month is None
+    reason = next(
+        figure.numbers
+        for figure in found.explain(found.options.index(slow[0]) + 1).figures
+        if figure.name == "break-even"
+    )
+    assert reason == "too slow to talk to, so it is not compared with a rental that is not"
+
+
+def test_where_every_machine_is_too_slow_the_verdict_and_what_stands_below_it_say_so() -> None:
+    # No machine writes 100,000 tokens a second for one user.
+    found = plan_of(
+        [rate("acme", "B200", 2, "11.96")], "llama-3.3-70b-instruct", min_tokens_per_s_per_user=100_000
+    )
+    assert all(option.is_too_slow for option in found.options if option.kind is not Kind.API)
+    assert "100000 tokens a second" in found.verdict
+    ways = [line for line in found.proof if not line.startswith("API")]
+    assert len(ways) == 2
+    assert all("It is too slow to talk to." in line for line in ways)
+    (between,) = (note for note in found.notes if note.startswith("Between owning and renting"))
+    assert between.startswith("Between owning and renting, both too slow to talk to: ")
+    (unlike,) = (note for note in found.notes if note.startswith("Unlike machines"))
+    assert unlike.endswith("both are below the 100000 tokens/s asked for.")
