@@ -200,8 +200,9 @@ def _api_clause(api: Option | None, found: Ways) -> str:
     """Say which API serves it where no machine does."""
     if api is None or api.token_prices is None:
         return ""
-    usd = found.money.exact(api.token_prices.usd_per_million_output_tokens)
-    return f"; the API of {provider_text(api)} serves it at {usd} a million output tokens"
+    usd_in = found.money.exact(api.token_prices.usd_per_million_input_tokens)
+    usd_out = found.money.exact(api.token_prices.usd_per_million_output_tokens)
+    return f"; the API of {provider_text(api)} serves it at {usd_in} in and {usd_out} out a million tokens"
 
 
 def _nothing(found: Ways, model_name: str, excluded: Sequence[Excluded]) -> str:

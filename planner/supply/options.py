@@ -1,5 +1,6 @@
 """One way to serve a model, priced: what stands in a row of a plan, and what was left out."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -135,12 +136,18 @@ class Option:
 
     @property
     def rank_key(self) -> tuple[bool, bool, float, str, str]:
-        """Cheapest first; too slow to talk to last; without a monthly cost behind those that have one."""
-        month = self.usd_per_month_compared
+        """
+        Cheapest first; too slow to talk to last; without a monthly cost behind those that have one.
+
+        Those without a monthly cost go by the price of a million output tokens with their input.
+        """
+        month, per_million = self.usd_per_month_compared, None
+        if month is None and self.token_prices is not None:
+            per_million = self.token_prices.usd_per_million_tokens
         return (
             self.is_too_slow,
             month is None,
-            0.0 if month is None else month,
+            (math.inf if per_million is None else per_million) if month is None else month,
             self.name,
             self.provider or "",
         )

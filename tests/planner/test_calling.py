@@ -121,3 +121,16 @@ def test_a_limit_below_a_millisecond_is_not_written_as_none() -> None:
     found = plan_of([rate(gpu_count=1)], "qwen3-32b", quant="FP8", gpu="B200", gpus=1, max_tpot_ms=0.1)
     why = next(entry.why for entry in found.excluded if "a further token takes" in entry.why)
     assert why.endswith("above the limit of 0.1 ms")
+
+
+def test_without_machine_and_demand_the_api_with_the_cheapest_tokens_is_named() -> None:
+    found = plan_of([rate()], "llama-3.3-70b-instruct", max_tpot_ms=1)
+    apis = [option for option in found.options if option.kind is Kind.API]
+    assert {option.usd_per_month for option in apis} == {None}
+    # 4,096 tokens in for 512 out, so DeepInfra at 0.10 in and 0.32 out comes to 8 x 0.10 + 0.32 = 1.12 USD.
+    blends = [option.token_prices.usd_per_million_tokens for option in apis]  # type: ignore[union-attr]
+    assert blends == sorted(blends)
+    assert (apis[0].provider_title, blends[0]) == ("DeepInfra", pytest.approx(1.12))
+    assert found.verdict.endswith(
+        "; the API of DeepInfra serves it at 0.10 USD in and 0.32 USD out a million tokens."
+    )
