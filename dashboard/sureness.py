@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboard import data
 from dashboard.rows.points import Span
+from planner.answers.words import past_term_text
 from planner.breakeven import MAX_MONTHS
 from planner.compare import Plan
 from planner.sensitivity import QUANTILES, Sensitivity
@@ -21,6 +22,7 @@ class Band:
 
     base_months: float | None  # None: not within twenty years
     months: tuple[float | None, ...]  # at QUANTILES
+    term_months: float
     share_cheaper: float  # draws in which buying costs less over the term
     draws: int
     purchase: str
@@ -40,6 +42,8 @@ class Band:
         low, middle, high = self.months
         never = f"does not pay back within {MAX_MONTHS // 12} years"
         base = never if self.base_months is None else f"pays back after {self.base_months:,.1f} months"
+        if self.base_months is not None and self.base_months > self.term_months:
+            base = f"does not pay back {past_term_text(self.base_months, self.term_months)}"
         drawn = f"{self.draws:,} seeded draws of what is not known*"
         lead = f"Buying {self.purchase} instead of renting {self.rental} {base} at the values taken"
         if low is None:
@@ -73,6 +77,7 @@ def band(found: Plan) -> Band | None:
     return Band(
         base_months=None if base is None or base > MAX_MONTHS else base,
         months=sure.break_even_months,
+        term_months=purchase.term_months or 0.0,
         share_cheaper=sure.probability_buying_is_cheaper,
         draws=sure.draws,
         purchase=purchase.times_text,
@@ -86,8 +91,11 @@ def _drawn(question: data.Key, _found: Plan) -> Sensitivity | None:
 
 
 def _between(low: float, high: float | None) -> str:
-    """Write a span of months."""
-    return f"{_month(low)} to {_month(high)} months" if high is not None else f"{_month(low)} months to never"
+    """Write a span of months; both ends alike are one month."""
+    if high is None:
+        return f"{_month(low)} months to never"
+    ends = dict.fromkeys((_month(low), _month(high)))
+    return f"{' to '.join(ends)} months"
 
 
 def _month(months: float) -> str:

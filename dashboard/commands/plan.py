@@ -135,7 +135,13 @@ def _text(plan: "Plan", limit: int) -> str:
     is_of_one_kind = plan.scenario.gpu is not None or plan.scenario.gpus is not None
     return tables.paragraphs(
         tables.bullets(plan.proof),
-        options_table(document["options"], limit, plan.money, plan.scenario.min_tokens_per_s_per_user),
+        options_table(
+            document["options"],
+            limit,
+            plan.money,
+            floor_tokens_per_s=plan.scenario.min_tokens_per_s_per_user,
+            term_months=plan.assumptions["term_years"] * 12.0,
+        ),
         recommended(document["recommended"], plan.money, is_of_one_kind=is_of_one_kind),
         tables.bullets(plan.notes),
         left_out(document["excluded"], limit),

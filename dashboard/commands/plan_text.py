@@ -38,7 +38,12 @@ Option = Mapping[str, Any]
 
 
 def options_table(
-    options: Sequence[Option], limit: int, money: Money, floor_tokens_per_s: float = 0.0
+    options: Sequence[Option],
+    limit: int,
+    money: Money,
+    *,
+    floor_tokens_per_s: float,
+    term_months: float,
 ) -> str:
     """
     Return the ranked options, the first ones where a limit is given.
@@ -48,11 +53,12 @@ def options_table(
         limit: How many are shown; 0: all.
         money: In which currency.
         floor_tokens_per_s: Below which one is too slow. [tokens/s]
+        term_months: Within which a purchase has to pay back. [months]
     """
     if not options:
         return ""
     shown = options[: limit or None]
-    rows = [_row(number, option, money) for number, option in enumerate(shown, start=1)]
+    rows = [_row(number, option, money, term_months) for number, option in enumerate(shown, start=1)]
     headers = [header.format(c=money.currency) for header in HEADERS]
     hidden = len(options) - len(shown)
     more = f"{hidden} more: --limit 0 shows all, `breakeven export` writes them" if hidden else ""
@@ -106,7 +112,7 @@ def _choice(choice: Mapping[str, Any], money: Money) -> str:
     return f"{choice['name']}: {price}{day}" + (f", {speed} tok/s" if speed else "")
 
 
-def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
+def _row(number: int, option: Option, money: Money, term_months: float) -> tuple[object, ...]:
     def paid(usd: float | str | None) -> str | None:
         return None if usd is None else tables.money(money.amount(float(usd)))
 
@@ -123,7 +129,7 @@ def _row(number: int, option: Option, money: Money) -> tuple[object, ...]:
         tables.starred(paid(option["usd_per_million_tokens"]), estimates),
         tables.starred(tables.tokens_per_s(option["decode_tokens_per_s"]), estimate),
         tables.starred(tables.tokens_per_s(option["aggregate_tokens_per_s"]), estimates),
-        _payback(option),
+        _payback(option, term_months),
         _note(option),
         _price(price),
         tables.source(price.get("source_url") or option["purchase_source"]),
@@ -136,10 +142,11 @@ def _name(option: Option) -> str:
     return f"buy {name}" if option["kind"] == "buy" else name
 
 
-def _payback(option: Option) -> str | None:
+def _payback(option: Option, term_months: float) -> str | None:
     months = option["break_even_months"]
     if months is not None:
-        return f"{months:,.1f} months"
+        is_late = months > term_months
+        return f"not within its term ({months:,.1f} months)" if is_late else f"{months:,.1f} months"
     if option["kind"] != "buy":
         return None
     if option["break_even_against"]:

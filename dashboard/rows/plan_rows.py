@@ -202,7 +202,9 @@ def _counts(why_not: str | None) -> str:
 
 
 def _no_payback(option: Option) -> str | None:
-    """Say why a purchase has no month in which it pays back."""
+    """Say why a purchase has no month in which it pays back, or none within its term."""
+    if option.pays_after_its_term:
+        return f"not within its term of {option.term_months:,.0f} months"
     if option.kind is not Kind.BUY or option.break_even_months is not None:
         return None
     if option.compared_with is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.answers.money import Money
+from planner.answers.words import past_term_text
 from planner.assumptions import Assumptions
 from planner.breakeven import MAX_MONTHS
 from planner.supply.options import BuyBasis, Option
@@ -98,7 +99,10 @@ def _result(path: str, basis: BuyBasis, rental: Option, terms: Assumptions, *, i
 
 def paths_text(results: Sequence[PathResult], purchase: Option, money: Money) -> str:
     """Say in one sentence when a purchase pays under each path."""
-    parts = [f"{each.moves.words} {_months(each)}{' (in use)' if each.is_in_use else ''}" for each in results]
+    term = purchase.term_months or 0.0
+    parts = [
+        f"{each.moves.words} {_months(each, term)}{' (in use)' if each.is_in_use else ''}" for each in results
+    ]
     least, *_, most = sorted(results, key=lambda each: each.saving_usd_per_month)
     return (
         f"Rents may move; buying {purchase.name} pays back with them {'; '.join(parts)}. Over the term it is "
@@ -106,10 +110,12 @@ def paths_text(results: Sequence[PathResult], purchase: Option, money: Money) ->
     )
 
 
-def _months(result: PathResult) -> str:
+def _months(result: PathResult, term_months: float) -> str:
     months = result.break_even_months
     if months is None or months > MAX_MONTHS:
         return "never"
+    if months > term_months:
+        return f"not {past_term_text(months, term_months)}"
     return f"after {months:,.0f} months"
 
 

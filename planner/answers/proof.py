@@ -9,6 +9,7 @@ from planner.answers.words import (
     bare_text,
     machine_text,
     month_text,
+    past_term_text,
     price_date_text,
     provider_text,
     tokens_text,
@@ -69,9 +70,9 @@ def _payback_text(option: Option, money: Money) -> str:
     after = f"after {months:,.0f} months" if months <= MAX_MONTHS else "never"
     if with_resale is not None and with_resale <= term:
         return f"pays back after {with_resale:,.1f} months if it is sold then, {after} if it is kept"
-    return f"does not pay back within its term of {term:,.0f} months" + (
-        f" ({after})" if months <= MAX_MONTHS else ""
-    )
+    if months <= MAX_MONTHS:
+        return f"does not pay back {past_term_text(months, term)}"
+    return f"does not pay back within its term of {term:,.0f} months"
 
 
 def _rent_line(option: Option, found: Ways) -> str:

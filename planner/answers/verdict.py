@@ -9,6 +9,7 @@ from planner.answers.words import (
     bare_text,
     machine_text,
     month_text,
+    past_term_text,
     provider_text,
     tokens_text,
     use_text,
@@ -68,11 +69,11 @@ def _rent(option: Option, found: Ways) -> str:
 
 def _pays_from(option: Option) -> str:
     """Say shortly from when a purchase pays against renting."""
-    basis, months = option.basis, option.break_even_months
-    if months is None or months > MAX_MONTHS or not isinstance(basis, BuyBasis):
+    months = option.break_even_months
+    if months is None or months > MAX_MONTHS:
         return "never pays back"
-    if months > float(basis.ownership.term_years) * 12.0:
-        return f"would take {months:,.0f} months to pay back"
+    if option.pays_after_its_term:
+        return f"does not pay back {past_term_text(months, option.term_months or 0.0)}"
     return f"pays back after {months:,.0f} months"
 
 
@@ -145,9 +146,12 @@ def _call_cost(option: Option, found: Ways) -> str:
     buying = found.purchase
     if buying is None or buying.is_own:
         return lead
-    months = _months_against_api(buying, option)
-    pays = "never pays against it" if months is None else f"pays after {months:,.0f} months"
-    return f"{lead}; buying {pays}"
+    months, term = _months_against_api(buying, option), buying.term_months or 0.0
+    if months is None:
+        return f"{lead}; buying never pays against it"
+    if months > term:
+        return f"{lead}; buying does not pay against it {past_term_text(months, term)}"
+    return f"{lead}; buying pays after {months:,.0f} months"
 
 
 def _months_against_api(buying: Option, api: Option) -> float | None:

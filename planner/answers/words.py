@@ -1,5 +1,7 @@
 """Words that answers share: prices with their dates, amounts a month, use, machines and providers."""
 
+import math
+
 from planner.answers.money import Money
 from planner.rates import PriceStatus
 from planner.scenario import Scenario
@@ -54,6 +56,12 @@ def month_text(option: Option, money: Money) -> str:
     if over_term is None:
         return month
     return f"{month} now and {money.text(over_term)} on average over the term"
+
+
+def past_term_text(months: float, term_months: float) -> str:
+    """Say that something pays only after the term, and when."""
+    late = max(round(months), math.floor(term_months) + 1)  # never rounded into the term
+    return f"within its term of {term_months:,.0f} months (after {late:,})"
 
 
 def bare_text(option: Option) -> str:

@@ -172,7 +172,10 @@ def _payback(option: Option) -> str:
         return ""
     if option.compared_with is None:
         return "nothing to compare"
-    return "never" if option.break_even_months is None else f"{option.break_even_months:,.1f}"
+    if option.break_even_months is None:
+        return "never"
+    months = f"{option.break_even_months:,.1f}"
+    return f"not within its term ({months})" if option.pays_after_its_term else months
 
 
 def plain(text: str) -> str:

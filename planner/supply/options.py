@@ -191,6 +191,17 @@ class Option:
         return self.basis.against if isinstance(self.basis, BuyBasis) else None
 
     @property
+    def term_months(self) -> float | None:
+        """Over which a machine of one's own is written off; None for what is not owned. [months]"""
+        return float(self.basis.ownership.term_years) * 12.0 if isinstance(self.basis, BuyBasis) else None
+
+    @property
+    def pays_after_its_term(self) -> bool:
+        """Whether a purchase pays back only when its term is over."""
+        months, term = self.break_even_months, self.term_months
+        return months is not None and term is not None and months > term
+
+    @property
     def is_current(self) -> bool:
         """Whether its price was verified by this installation, or is the user's own."""
         return self.price.status is not PriceStatus.SNAPSHOT

@@ -15,6 +15,7 @@ def band(*months: float | None, base: float | None = 12.0) -> sureness.Band:
     return sureness.Band(
         base_months=base,
         months=months,  # type: ignore[arg-type]
+        term_months=24.0,
         share_cheaper=0.64,
         draws=10_000,
         purchase="2x B200",
@@ -59,6 +60,18 @@ def test_a_band_beyond_the_chart_is_only_said(months):
 def test_a_short_band_has_tenths_of_a_month():
     text = band(3.84, 4.12, 4.4, base=3.8).text
     assert "after 3.8 to 4.4 months, half of them by 4.1" in text
+
+
+def test_a_short_band_of_one_month_names_it_once():
+    assert (
+        "in 80 % of 10,000 seeded draws of what is not known* after 1.8 months, half"
+        in band(1.78, 1.8, 1.82).text
+    )
+
+
+def test_a_break_even_behind_the_term_is_not_said_to_pay_back():
+    text = band(20.0, 30.0, 40.0, base=29.2).text
+    assert "does not pay back within its term of 24 months (after 29) at the values taken" in text
 
 
 def test_the_band_is_that_of_the_same_draws_as_on_the_command_line(database):

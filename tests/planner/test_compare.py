@@ -285,8 +285,8 @@ def test_verdict_is_one_short_sentence_and_the_figures_stand_below_it() -> None:
         [rate(usd_per_hour="11.96", tier=Tier.COMMUNITY)], gpu="B200", gpus=2, provider=["runpod"]
     )
     assert found.verdict == (
-        "Rent 2x B200 from Runpod: 1,454 USD a month at 4 h a day; buying 2x B200 would take 202 months to "
-        "pay back."
+        "Rent 2x B200 from Runpod: 1,454 USD a month at 4 h a day; buying 2x B200 does not pay "
+        "back within its term of 48 months (after 202)."
     )
     rent, buy = found.proof
     assert rent == (
@@ -847,3 +847,30 @@ def test_where_every_machine_is_too_slow_the_verdict_and_what_stands_below_it_sa
     assert between.startswith("Between owning and renting, both too slow to talk to: ")
     (unlike,) = (note for note in found.notes if note.startswith("Unlike machines"))
     assert unlike.endswith("both are below the 100000 tokens/s asked for.")
+
+
+def test_buying_that_pays_only_after_its_term_is_not_said_to_pay() -> None:
+    found = plan_of(
+        [rate("acme", "Instinct MI300X", 1, "2.39")],
+        "glm-4.5-air",
+        tokens_per_month=2e10,
+        peak_factor=6,
+        hours_per_day=24,
+        owner="home",
+        set=["term_years=1"],
+    )
+    assert found.verdict.startswith("Call the API of Z.ai: ")
+    assert found.purchase is not None
+    assert found.api is not None
+    basis = found.purchase.basis
+    assert isinstance(basis, BuyBasis)
+    saved = found.api.usd_per_month - float(basis.cost.running_usd_per_month)  # type: ignore[operator]
+    months = found.purchase.purchase_usd / saved  # type: ignore[operator]
+    assert 12.0 < months < 240.0
+    assert found.verdict.endswith(
+        f"; buying does not pay against it within its term of 12 months (after {months:.0f})."
+    )
+    assert found.purchase.pays_after_its_term
+    assert "buying pays" not in found.verdict
+    (paths,) = (note for note in found.notes if note.startswith("Rents may move"))
+    assert "flat not within its term of 12 months (after 13) (in use)" in paths

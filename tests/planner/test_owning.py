@@ -181,7 +181,7 @@ def test_machine_too_slow_to_talk_to_is_no_measure_for_a_fast_one() -> None:
     [
         # 25,000 / (5 x 121.6 - 14.896) = 42.15 months; 4: 53.0; 0.70: 356; 0.12 x 121.6 is below 14.896
         ("5.00", "pays back after 42.2 months"),
-        ("4.00", "does not pay back within its term of 48 months (after 53 months)"),
+        ("4.00", "does not pay back within its term of 48 months (after 53)"),
         ("0.70", "does not pay back within its term of 48 months,"),
         ("0.12", "never pays back, since running it alone costs 14.90 USD a month"),
     ],
