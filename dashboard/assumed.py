@@ -10,7 +10,9 @@ from typing import Any
 import streamlit as st
 
 from dashboard import data, parts, state, what_if
-from dashboard.form.fields import FIELDS, typed_number
+from dashboard.form.field import most_of, setting_text
+from dashboard.form.fields import FIELDS
+from dashboard.form.typed import typed_number
 from dashboard.what_if import Influence
 from planner.assumptions import all_assumptions
 from planner.errors import PlannerError
@@ -118,7 +120,8 @@ def _take(session: MutableMapping[Any, Any], key: str, names: Sequence[str]) -> 
             continue
         name, typed = names[int(place)], cells[NOW]
         try:
-            value = None if typed in (None, "") else typed_number(name, typed, "a number")
+            most = FIELDS[name].most if name in FIELDS else most_of(name)
+            value = None if typed in (None, "") else typed_number(name, typed, "a number", most=most)
             refused = change(session, name, value)
         except PlannerError as error:
             refused = str(error)
@@ -151,7 +154,7 @@ def change(session: MutableMapping[Any, Any], name: str, value: float | None) ->
         held = dict(item.partition("=")[::2] for item in session.get("set") or ())
         held.pop(name, None)
         if value is not None:
-            held[name] = f"{int(value) if float(value).is_integer() else value}"
+            held[name] = setting_text(name, value)
         wanted = {"set": [f"{key}={text}" for key, text in held.items()]}
     try:
         state.from_widgets({**{key: session[key] for key in FIELDS if key in session}, **wanted})

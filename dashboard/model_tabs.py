@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import frame, parts, simulator, state, tables
-from dashboard.form.fields import typed_number
+from dashboard.form.typed import typed_number, unambiguous
 from dashboard.rows import size_rows
 from planner.errors import InvalidScenario, PlannerError
 from planner.serving import capacity
@@ -47,13 +47,13 @@ def capacity_screen(sizing: Sizing) -> None:
 def _reserve_gb() -> float:
     """Ask for the room that is kept beside the weights; of what cannot be read the last one stays."""
     session, widget = st.session_state, f"{RESERVE}_widget"
-    session[widget] = f"{session[RESERVE]:.15g}"
+    session[widget] = unambiguous(f"{session[RESERVE]:.15g}", state.MOST_RESERVE_GB)
     label = "Room for caches, workspace and buffers of all requests [GB]"
 
     def take() -> None:
         allowed = f"a number from 0 to {state.MOST_RESERVE_GB:,.0f}"
         try:
-            typed = typed_number(label, session[widget] or 0.0, allowed)
+            typed = typed_number(label, session[widget] or 0.0, allowed, most=state.MOST_RESERVE_GB)
             if not 0.0 <= typed <= state.MOST_RESERVE_GB:
                 raise InvalidScenario(label, typed, allowed)
             session[RESERVE] = typed

@@ -1,18 +1,16 @@
 """One input of the page: an option of a `Scenario` as a widget, and how what is typed is read."""
 
-import re
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from planner.assumptions import all_assumptions
+from dashboard.form.typed import could_be_two, typed_number, unambiguous
+from planner.assumptions import all_assumptions, split_settings
 from planner.errors import InvalidScenario
-from planner.numbers import parse_count, parse_number
 from planner.scenario import DEFAULT_MODEL, Scenario
 
-# A comma that can only be a decimal sign: 0,35 and 12,5, and not 1,234.
-_DECIMAL_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2},\d{3}$)[+-]?\d*,\d+")
 _DEFAULTS = Scenario(model=DEFAULT_MODEL)
 
 
@@ -49,12 +47,17 @@ class Field:
         """The value of the widget where the address says nothing."""
         return self.as_widget_value(getattr(_DEFAULTS, self.name))
 
+    @property
+    def most(self) -> float:
+        """The largest number that can be meant."""
+        return math.inf if self.high is None else self.high
+
     def as_widget_value(self, value: Any) -> Any:
         """Return a scenario's value in the form in which its widget holds it; numbers are typed as text."""
         if self.name == "set":
-            return [f"{key}={int(number) if number.is_integer() else number}" for key, number in value]
+            return [f"{key}={setting_text(key, number)}" for key, number in value]
         if value is not None and self.kind in (Kind.NUMBER, Kind.COUNT):
-            return f"{value:.15g}"
+            return unambiguous(f"{value:.15g}", self.most)
         return list(value) if isinstance(value, tuple) else value
 
     def as_scenario_value(self, held: Any) -> Any:
@@ -64,11 +67,13 @@ class Field:
         Raises:
             InvalidScenario: if a number cannot be read, or is outside what the page offers.
         """
+        if self.name == "set":
+            _check_settings(self.label, held)
         if self.kind not in (Kind.NUMBER, Kind.COUNT):
             return held
         span = f" from {self.low:,.15g} to {self.high:,.15g}"
         allowed = ("a whole number" if self.kind is Kind.COUNT else "a number") + span
-        read = typed_number(self.label, held, allowed, is_whole=self.kind is Kind.COUNT)
+        read = typed_number(self.label, held, allowed, is_whole=self.kind is Kind.COUNT, most=self.most)
         if (self.low is not None and read < self.low) or (self.high is not None and read > self.high):
             raise InvalidScenario(self.label, held, allowed)
         return read
@@ -87,17 +92,20 @@ class Field:
         return " ".join(parts)
 
 
-def typed_number(field: str, text: str | float, allowed: str, *, is_whole: bool = False) -> float:
-    """
-    Return the number that a person typed, with a decimal point or a comma.
+def most_of(name: str) -> float:
+    """Return the largest number that an assumption can mean; 0 where it is never thousands."""
+    record = all_assumptions().get(name)
+    return 0.0 if record is None or record.high < 1000.0 else record.maximum
 
-    A field for numbers of the browser would drop the comma, and make 35 of 0,35. One that may as well part
-    thousands is not guessed at.
 
-    Raises:
-        InvalidScenario: if it is no number, or could be two.
-    """
-    shown = str(text).strip()
-    if _DECIMAL_COMMA.fullmatch(shown):
-        shown = shown.replace(",", ".")
-    return (parse_count if is_whole else parse_number)(field, shown, allowed)
+def setting_text(name: str, value: float) -> str:
+    """Write the value of an assumption as it is typed behind `NAME=`."""
+    return unambiguous(str(int(value) if float(value).is_integer() else value), most_of(name))
+
+
+def _check_settings(label: str, texts: Sequence[str]) -> None:
+    """Refuse a value of `NAME=VALUE` that could be two numbers; what else is wrong, the scenario says."""
+    for setting in (part for text in texts for part in split_settings(text)):
+        name, number = (part.strip() for part in setting.partition("=")[::2])
+        if name in all_assumptions() and could_be_two(number, most_of(name)):
+            typed_number(f"{label}, {name}", number, all_assumptions()[name].allowed, most=most_of(name))

@@ -1,12 +1,12 @@
 """All inputs of the page by name and by group, and how sentences name them."""
 
-__all__ = ["FIELDS", "GROUPS", "Field", "Kind", "typed_number", "with_controls"]
+__all__ = ["FIELDS", "GROUPS", "Field", "Kind", "with_controls"]
 
 import re
 from collections.abc import Mapping, Sequence
 
 from dashboard.form.cost_fields import OWNING, PRICES, USE
-from dashboard.form.field import Field, Kind, typed_number
+from dashboard.form.field import Field, Kind
 from dashboard.form.question_fields import MACHINE, REQUESTS, SERVING
 
 GROUPS: Mapping[str, Sequence[Field]] = {

@@ -169,3 +169,18 @@ def test_a_comma_typed_into_the_table_is_a_decimal_sign_or_refused(typed, held, 
     assert session["set"] == held
     assert (refused or "") in session.get("_assumed_refused", "")
     assert ("_assumed_refused" in session) is (refused is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "held"),
+    [
+        ("purchase_usd", "25.000", {"_assumed_refused"}),
+        ("input_tokens", "4.096", {"_assumed_refused"}),
+        ("power_kw", "1.234", {"set"}),
+        ("electricity_usd_per_kwh", "0.175", {"electricity_usd_per_kwh"}),
+    ],
+)
+def test_a_point_typed_into_the_table_is_refused_where_thousands_can_be_meant(name, typed, held):
+    session = {"table": {"edited_rows": {"0": {assumed.NOW: typed}}}}
+    assumed._take(session, "table", [name])
+    assert session.keys() & {"_assumed_refused", "set", name} == held

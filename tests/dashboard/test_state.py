@@ -127,6 +127,7 @@ QUESTIONS = [
     {"model": "qwen3-8b", "hours_per_day": 8.5, "budget_usd": 30000.0},
     {"provider": ("runpod", "vastai"), "tier": ("spot",), "set": (("purchase_usd", 25000.0), ("pue", 1.2))},
     {"gpu": "H100 SXM", "gpus": 8, "kv_dtype": "fp8", "as_of": "2026-11-04", "currency": "EUR"},
+    {"requests_per_s": 1.234, "budget_usd": 2.5, "set": (("purchase_usd", 25.125), ("power_kw", 1.234))},
     {"tokens_per_month": 3e9, "peak_factor": 2.5, "max_ttft_ms": 800.0, "own": "2x RTX 4090"},
 ]
 
@@ -225,6 +226,13 @@ def test_a_field_offers_its_default_and_says_what_it_means(field):
         ("electricity_usd_per_kwh", " 0.35 ", 0.35),
         ("electricity_usd_per_kwh", ",35", 0.35),
         ("electricity_usd_per_kwh", "12,5", 12.5),
+        ("electricity_usd_per_kwh", "0.125", 0.125),
+        ("electricity_usd_per_kwh", "1.234", 1.234),  # 1,234 USD/kWh cannot be meant
+        ("days_per_month", "30.417", 30.417),
+        ("budget_usd", "12.0", 12.0),
+        ("budget_usd", "1234.567", 1234.567),
+        ("requests_per_s", "0.125", 0.125),
+        ("requests_per_s", "1.2340", 1.234),
         ("tokens_per_month", "1e8", 1e8),
         ("tokens_per_month", "1234,567", 1234.567),
         ("context", "8192", 8192),
@@ -242,7 +250,13 @@ def test_a_number_is_typed_with_a_decimal_point_or_a_comma(name, typed, read):
         ("tokens_per_month", "1.234,5", "a number from 1 to"),
         ("tokens_per_month", "1,234,567", "without a comma: 1234567"),
         ("context", "8,192", "without a comma: 8192"),
-        ("context", "8.192", "a whole number"),
+        ("context", "8.192", "without a point: 8192$"),
+        ("context", "8.000", "without a point: 8000, or 8$"),
+        ("budget_usd", "12.000", "without a point: 12000, or 12.0 with decimals"),
+        ("tokens_per_month", "1.000", "without a point: 1000, or 1.0 with decimals"),
+        ("requests_per_s", "1.234", "without a point: 1234, or 1.2340 with decimals"),
+        ("decode_tokens_per_s", "45.120", "without a point: 45120, or 45.12 with decimals"),
+        ("budget_usd", "12,000", "without a comma: 12000, or 12.0 with decimals"),
         ("context", "0", "from 1 to 10,000,000"),
         ("electricity_usd_per_kwh", "135", "from 0.0001 to 100"),
         ("electricity_usd_per_kwh", "cheap", "a number"),
@@ -253,3 +267,21 @@ def test_a_number_that_could_be_two_or_none_is_refused_and_never_guessed(name, t
     with pytest.raises(InvalidScenario, match=hint) as refused:
         state.from_widgets({"model": "qwen3-8b", name: typed})
     assert str(refused.value).startswith(state.FIELDS[name].label)
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("purchase_usd=25.000", "without a point: 25000, or 25.0 with decimals"),
+        ("pue=1.2,staff_usd_per_fte_year=90.000", "without a point: 90000"),
+        ("purchase_usd=25,000", "without a comma: 25000"),
+    ],
+)
+def test_a_value_of_another_assumption_that_could_be_two_is_refused(typed, hint):
+    with pytest.raises(InvalidScenario, match=hint):
+        state.from_widgets({"model": "qwen3-8b", "set": [typed]})
+
+
+def test_three_decimals_are_read_where_thousands_cannot_be_meant():
+    scenario = state.from_widgets({"model": "qwen3-8b", "set": ["power_kw=1.234", "pue=1.125"]})
+    assert dict(scenario.set) == {"power_kw": 1.234, "pue": 1.125}
