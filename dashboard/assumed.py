@@ -148,6 +148,8 @@ def change(session: MutableMapping[Any, Any], name: str, value: float | None) ->
         return f"{name.replace('_', ' ')} is what sources spread over, not a value: --set has no name for it"
     if record.option is not None:
         field = FIELDS[name]
+        if name == what_if.HOURS and state.profile_hours(session) is not None:
+            return f"{field.label}: {FIELDS['load_profile'].label!r} has hours of its own; change them there"
         taken = None if value is None else field.as_widget_value(state.clamped(field, float(value)))
         wanted = {name: field.default if taken is None else taken}
     else:

@@ -50,6 +50,8 @@ def methodology() -> str | None:
 def options_as_assumptions(scenario: Scenario) -> dict[str, float]:
     """Return the assumptions that options of the question set, where they are not at their default."""
     changed = scenario.changed()
+    if scenario.load_profile is not None:
+        changed["hours_per_day"] = scenario.service_hours_per_day
     return {
         name: float(changed[name]) for name in all_assumptions() if isinstance(changed.get(name), int | float)
     }

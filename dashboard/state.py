@@ -17,6 +17,7 @@ from planner.catalogues.quants import find_quant
 from planner.errors import InvalidScenario, PlannerError, UnknownName
 from planner.rates import Tier
 from planner.scenario import DEFAULT_MODEL, SCENARIO_VERSION, Owned, Scenario
+from planner.supply.load import LoadProfile
 from pricing.errors import PricingError
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "clamped",
     "from_widgets",
     "permalink",
+    "profile_hours",
     "read_address",
     "read_page_keys",
 ]
@@ -196,7 +198,17 @@ def from_widgets(session: Mapping[str, Any]) -> Scenario:
         if value is None or value == "" or value == []:
             continue
         values[name] = field.as_scenario_value(value)
+    if "load_profile" in values:  # its hours count; those of the slider wait until it is taken away
+        values.pop("hours_per_day", None)
     return Scenario.from_mapping(values)
+
+
+def profile_hours(session: Mapping[str, Any]) -> float | None:
+    """Return the hours of the load of the day that the widgets hold, None where there is none. [h/d]"""
+    try:
+        return float(LoadProfile.parse(session.get("load_profile") or "").service_hours_per_day)
+    except InvalidScenario:
+        return None
 
 
 def permalink(scenario: Scenario, path: str = "/") -> str:

@@ -62,6 +62,8 @@ def movable(scenario: Scenario) -> dict[str, str]:
     """
     options, owner = scenario.to_document(), Owner(scenario.owner)
     idle = set() if scenario.has_demand else {"peak_factor"}
+    if scenario.load_profile is not None:  # its hours and its peak count
+        idle = {HOURS, "peak_factor"}
     return {
         record.title: record.name
         for record in all_assumptions().values()

@@ -64,9 +64,7 @@ def _widget(field: Field, *, width: int) -> None:
         case Kind.TEXT:
             st.text_input(field.label, value=None, **shared)
         case Kind.SLIDER:
-            st.slider(
-                field.label, field.low, field.high, field.default, field.step, format=field.format, **shared
-            )
+            _slider(field, **shared)
         case Kind.NUMBER | Kind.COUNT:
             st.text_input(
                 field.label,
@@ -76,6 +74,28 @@ def _widget(field: Field, *, width: int) -> None:
                 args=(field,),
                 **shared,
             )
+
+
+def _slider(field: Field, **shared: Any) -> None:
+    """Draw the hours of use; with a load of the day they are its own, and stand there to be read only."""
+    session, hours = st.session_state, state.profile_hours(st.session_state)
+    if hours is not None:
+        session[field.name] = session.get(field.name, field.default)  # stays, though its widget is not drawn
+        shared["key"] = session_key = f"{field.name}_of_profile"
+        shared["help"] = (
+            f'The hours with load of "{state.FIELDS["load_profile"].label}", which count in place.'
+        )
+        session[session_key] = hours
+    st.slider(
+        field.label,
+        field.low,
+        field.high,
+        field.default,
+        field.step,
+        format=field.format,
+        disabled=hours is not None,
+        **shared,
+    )
 
 
 def _tidy(field: Field) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import assumed, charts, data, state, what_if
+from dashboard import assumed, charts, data, documents, state, what_if
 from planner.assumptions import all_assumptions
 from planner.scenario import Scenario
 from tests.dashboard.pages import fresh_server, opened, texts, unescaped
@@ -184,3 +184,12 @@ def test_a_point_typed_into_the_table_is_refused_where_thousands_can_be_meant(na
     session = {"table": {"edited_rows": {"0": {assumed.NOW: typed}}}}
     assumed._take(session, "table", [name])
     assert session.keys() & {"_assumed_refused", "set", name} == held
+
+
+def test_with_a_load_of_the_day_neither_hours_nor_peak_are_moved_and_its_hours_are_shown():
+    day = Scenario(model="qwen3-8b", tokens_per_month=1e9, load_profile="8-18=1")
+    assert not {"hours_per_day", "peak_factor"} & set(what_if.movable(day).values())
+    assert documents.options_as_assumptions(day)["hours_per_day"] == 10.0
+    session = {"tokens_per_month": "1e9", "load_profile": "8-18=1"}
+    assert "hours of its own" in assumed.change(session, "hours_per_day", 6.0)
+    assert "hours_per_day" not in session

@@ -285,3 +285,19 @@ def test_a_value_of_another_assumption_that_could_be_two_is_refused(typed, hint)
 def test_three_decimals_are_read_where_thousands_cannot_be_meant():
     scenario = state.from_widgets({"model": "qwen3-8b", "set": ["power_kw=1.234", "pue=1.125"]})
     assert dict(scenario.set) == {"power_kw": 1.234, "pue": 1.125}
+
+
+@pytest.mark.parametrize("hours", [4.0, 4.1, 8.0])
+def test_with_a_load_of_the_day_the_hours_of_the_slider_do_not_enter_the_question(hours):
+    session = {"model": "qwen3-8b", "tokens_per_month": "1e9", "hours_per_day": hours}
+    scenario = state.from_widgets({**session, "load_profile": "8-18=1"})
+    assert scenario.service_hours_per_day == 10.0
+    assert state.as_address(scenario).keys() == {"model", "tokens_per_month", "load_profile", "v"}
+    assert state.from_widgets({**session, "load_profile": ""}).hours_per_day == hours
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("8-18=1,18-23=0.3", 15.0), ("22-6", 8.0), ("", None), (None, None), ("noon", None)]
+)
+def test_the_hours_of_a_load_of_the_day_are_those_with_load(text, hours):
+    assert state.profile_hours({"load_profile": text}) == hours

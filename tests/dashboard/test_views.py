@@ -492,6 +492,22 @@ def test_a_demand_takes_the_place_of_the_hours(database):
     assert "100.0 million output tokens" in unescaped(test.markdown[0].value)
 
 
+def test_a_load_of_the_day_takes_the_slider_over_and_gives_it_back(database):
+    test = opened(model="qwen3-8b", tokens_per_month="1e9", hours_per_day="8")
+    test.text_input(key="load_profile").set_value("8-18=1").run()
+    assert [error.value for error in (*test.exception, *test.error)] == []
+    (slider,) = test.slider
+    assert (slider.disabled, slider.value) == (True, 10.0)
+    assert "hours_per_day" not in test.query_params
+    assert test.query_params["load_profile"] == "8-18=1"
+    test.text_input(key="load_profile").set_value("8-20=1").run()
+    assert test.slider[0].value == 12.0
+    test.text_input(key="load_profile").set_value("").run()
+    (slider,) = test.slider
+    assert (slider.disabled, slider.value) == (False, 8.0)
+    assert test.query_params["hours_per_day"] == "8"
+
+
 def test_with_a_load_of_the_day_the_best_number_to_own_is_said_drawn_and_listed(database):
     asked = {
         "model": "gpt-oss-120b",
