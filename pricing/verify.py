@@ -158,6 +158,7 @@ def _case(
         twice={key: found for key, found in prices.items() if len(found) > 1},
         exchanged=together.mispaired(),
         returned=together.returned(),
+        mended=together.mended(),
         factors=together.factors,
         moved=together.moved_at_once(),
         scaled=together.by_one_factor(),

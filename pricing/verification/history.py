@@ -54,7 +54,7 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
 def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly an exchange rate may be in another currency."""
     ratio, known = case.list_ratio(offer), case.memory.nearest(offer)
-    if ratio is None or known is None:
+    if ratio is None or known is None or id(offer) in case.mended:
         return None
     for currency, rate in case.usd_per_unit.items():
         if is_same(ratio, rate, FX_SHARE) or is_same(ratio, 1 / rate, FX_SHARE):

@@ -97,6 +97,9 @@ ALIKE = 1.25
 # Of all that changed, so much took an earlier price again: a page of then. Source: docs/verification.md,
 # "stale-source".
 RETURNED_SHARE = 0.5
+# A price that was last seen within the first, and stood for the second, was right: what was read between was
+# an error. Source: own choice: two nights and the one after them, and a week.
+MEND_WITHIN, MEND_STOOD = timedelta(days=3.5), timedelta(days=7)
 # A page that is byte for byte one that was replaced so long ago was served from a store. Source: own choice.
 OLD_PAGE_AFTER = timedelta(days=7)
 # Of the known prices that an answer changes, so many and such a share are impossible: no repetition confirms

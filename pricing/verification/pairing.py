@@ -153,14 +153,28 @@ class Together:
     def returned(self) -> frozenset[int]:
         """
         Return the id() of offers that went back to an earlier price: all where half of all changes did, else
-        those whose earlier price was last seen long ago.
+        those whose earlier price was last seen long ago. None where all are mends of an error.
         """
         own = [change.offer for change in self.changes if change.is_own]
         back = {id(offer): seen_at for offer in own if (seen_at := self._memory.had_before(offer))}
+        if back.keys() <= self.mended():
+            return frozenset()
         if len(back) >= 2 and len(back) >= RETURNED_SHARE * len(own):
             return frozenset(back)
         old = [offer for offer in own if id(offer) in back]
         return frozenset(id(one) for one in old if one.seen_at - back[id(one)] >= OLD_PAGE_AFTER)
+
+    def mended(self) -> frozenset[int]:
+        """
+        Return the id() of offers whose price of a night or two goes back to the one that stood before.
+
+        None where any other price changed too: then the page is an old one, and not the one between.
+        """
+        own = [
+            change.offer for change in self.changes if change.is_own and self._memory.had_before(change.offer)
+        ]
+        mends = [offer for offer in own if self._memory.is_mend(offer)]
+        return frozenset(id(offer) for offer in mends) if len(mends) == len(own) else frozenset()
 
     def moved_at_once(self) -> tuple[int, int] | None:
         """Return how many prices moved and of how many, where that is most of a list; else None."""

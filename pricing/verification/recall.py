@@ -12,7 +12,7 @@ from planner.rates import RESERVED_TIERS
 from pricing.offer import Offer, Verdict
 from pricing.parsing.regions import is_same_place, region_key
 from pricing.storage.memory import KnownPrice, Origin
-from pricing.verification.limits import LATELY, LEAP, LONG_SPAN
+from pricing.verification.limits import LATELY, LEAP, LONG_SPAN, MEND_STOOD, MEND_WITHIN
 from pricing.verification.market import WINDOW, usd_per_whole_gpu
 
 # A second sight counts only after this time: a disturbance may last for hours, and a page is kept for hours
@@ -197,6 +197,18 @@ class Memory:
             if newest is not None and price.usd_per_hour == offer.usd_per_hour and price.last_seen_at < newest
         ]
         return max((price.last_seen_at for price in (*stood, *waited)), default=None)
+
+    def is_mend(self, offer: Offer) -> bool:
+        """Whether this very offer goes back to what stood just before its last price, of a night or two."""
+        prices = sorted(
+            self._stood.get(_series(offer), ()), key=lambda one: (one.last_seen_at, one.first_seen_at)
+        )
+        before = [one for one in prices if one.usd_per_hour != prices[-1].usd_per_hour]
+        if not before or before[-1].usd_per_hour != offer.usd_per_hour:
+            return False
+        # It was between: where runs are rare, one sight of a price says nothing of how long it stood.
+        is_short = before[-1].last_seen_at >= offer.seen_at - MEND_WITHIN
+        return is_short and self._stood_for(offer, offer.usd_per_hour) >= MEND_STOOD
 
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price, a leap away, is an earlier one: bundled, or of longer standing than this."""

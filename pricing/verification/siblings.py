@@ -135,7 +135,9 @@ def book_moved(offer: Offer, case: Case) -> str | None:
 def mass_move(offer: Offer, case: Case) -> str | None:
     """Most prices of a list do not move in one night."""
     ratio = case.list_ratio(offer)
-    if case.moved is None or case.is_of_asks or ratio is None or is_same(ratio, 1.0):
+    if case.moved is None or case.is_of_asks or id(offer) in case.mended:
+        return None
+    if ratio is None or is_same(ratio, 1.0):
         return None
     return f"{case.moved[0]} of {case.moved[1]} prices of the list moved at once: waits to be confirmed"
 
@@ -147,7 +149,7 @@ def one_factor(offer: Offer, case: Case) -> str | None:
         return None
     ratio = case.list_ratio(offer)
     # Of a list, what did not move is the price it was; of asks, all of the answer are of one unit.
-    if not case.is_of_asks and (ratio is None or is_same(ratio, 1.0)):
+    if not case.is_of_asks and (ratio is None or is_same(ratio, 1.0) or id(offer) in case.mended):
         return None
     what = f"{scaled.moved} of {scaled.known} known {'asks' if case.is_of_asks else 'prices'} moved"
     if scaled.low == scaled.high:

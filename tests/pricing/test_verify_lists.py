@@ -126,3 +126,29 @@ def test_one_price_alone_is_no_list() -> None:
     before = rows()[:1]
     found = verify(rounded("1.2", before), [known_as(before[0], days_ago=9)], kinds=KINDS)
     assert found[0].verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("nights", "stood", "expected"), [(1, 30, True), (2, 30, True), (4, 30, False), (1, 3, False)]
+)
+@pytest.mark.parametrize("count", [2, 5, 7])
+def test_what_one_or_two_wrong_nights_showed_is_mended_at_once(
+    count: int, nights: int, stood: int, expected: bool
+) -> None:
+    """The page with tax was verified; the next one shows what stood for weeks."""
+    right = rows()
+    since = nights + 0.5
+    before = [known_as(row, days_ago=stood, last_seen_at=NOW - since * DAY) for row in right]
+    wrong = [known_as(row, days_ago=nights, last_seen_at=NOW - DAY) for row in by("1.1", right[:count])]
+    found = verify(right, [*before, *wrong], kinds=KINDS, usd_per_unit=RATES)
+    assert all((one.verdict is Verdict.VERIFIED) is expected for one in found[:count])
+
+
+def test_where_another_price_goes_back_further_the_page_is_an_old_one() -> None:
+    right = rows()
+    before = [known_as(row, days_ago=30, last_seen_at=NOW - 1.5 * DAY) for row in right[:5]]
+    older = [known_as(row, days_ago=60, last_seen_at=NOW - 30 * DAY) for row in right[5:]]
+    now = [*before, *older, *(known_as(row) for row in by("1.1", right[:2]))]
+    now += [known_as(row, days_ago=30, last_seen_at=NOW - DAY) for row in by("1.1", right[5:])]
+    found = verify(right, now, kinds=KINDS)
+    assert [one.verdict is Verdict.VERIFIED for one in found] == [False] * 2 + [True] * 3 + [False] * 2
