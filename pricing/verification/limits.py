@@ -12,8 +12,9 @@ HARD_HIGH_OF = {"GB200": 60.0, "GB300": 70.0}
 # Against the middle of the own class: 1.3 % of the bundled prices lie outside. Source: docs/verification.md,
 # "band".
 BAND_LOW, BAND_HIGH = 0.3, 3.0
-# Where the class has too few prices and all classes are taken together. Source: own choice.
-WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.2, 5.0
+# Where the class has too few prices and all classes are taken together: of 25 bundled prices so compared two
+# lie outside. Source: docs/verification.md, "any-class".
+WIDE_BAND_LOW, WIDE_BAND_HIGH = 0.25, 4.0
 # Of a GPU that has no middle, against what others cost for their memory bandwidth: of 91 collected prices
 # of such GPUs two lie outside. Source: docs/verification.md, "likeness".
 LIKE_LOW, LIKE_HIGH = 1 / 7, 4.0

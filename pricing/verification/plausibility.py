@@ -27,7 +27,7 @@ from pricing.verification.limits import (
     WIDE_BAND_LOW,
 )
 from pricing.verification.market import Level, Market, tier_group, usd_per_whole_gpu
-from pricing.verification.words import TO_HAVE_STAYED, UNHEARD, dollars, times
+from pricing.verification.words import UNHEARD, dollars, times
 
 
 def hard_limits(offer: Offer | KnownPrice, case: Case | None) -> str | None:
@@ -58,7 +58,7 @@ def any_class(offer: Offer, case: Case) -> str | None:
     level = case.level(offer)
     if level is None or level.is_own_class:
         return None
-    return off_level(offer, level, case.kind, (WIDE_BAND_LOW, WIDE_BAND_HIGH), TO_HAVE_STAYED)
+    return off_level(offer, level, case.kind, (WIDE_BAND_LOW, WIDE_BAND_HIGH), UNHEARD)
 
 
 def likeness(offer: Offer, case: Case) -> str | None:

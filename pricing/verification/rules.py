@@ -101,7 +101,7 @@ RULES: Sequence[Rule] = (
     ),
     Rule("absurd", absurd, verdict=Verdict.REJECTED, is_final=True, is_grave=True, is_for_witnesses=True),
     Rule("band", band, is_grave=True, is_for_witnesses=True),
-    Rule("any-class", any_class, Confirmation.LONG, is_for_witnesses=True),
+    Rule("any-class", any_class, Confirmation.WITNESS, is_for_witnesses=True),
     Rule("likeness", likeness, Confirmation.WITNESS, is_for_witnesses=True),
     Rule("book", in_its_book, is_grave=True),
     Rule("named-twice", named_twice, is_for_witnesses=True),

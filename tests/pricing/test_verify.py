@@ -772,15 +772,22 @@ def test_a_witness_may_name_a_place_where_the_list_names_none() -> None:
     assert verdict(offer("3.00", region="eu"), _witness("3.00"))[0] == Verdict.VERIFIED
 
 
-@pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
-def test_where_a_class_is_unknown_what_others_ask_is_a_wide_limit(nights: int, expected: bool) -> None:
-    """Of a V100 a neocloud asks a tenth of what hyperscalers do."""
+@pytest.mark.parametrize("nights", [0, 1, 3, 30])
+@pytest.mark.parametrize(
+    ("price", "expected"), [("0.74", False), ("0.76", True), ("11.90", True), ("12.10", False)]
+)
+def test_where_a_class_is_unknown_what_others_ask_is_a_wide_limit(
+    price: str, expected: bool, nights: int
+) -> None:
+    """Four times what all others ask, or a quarter, is believed when a catalogue says so, or a person."""
     others = [known("3.00", provider=name) for name in ("giant", "azure", "bazaar")]
-    row = offer("0.40")
+    row = offer(price)
     market = Market(others, KINDS)
     (found,) = judge([row], [*others, *again([row], nights)], market=market)
-    assert (found.verdict is Verdict.VERIFIED) is expected
-    assert expected or "0.13 times the 3.00 that sellers of any class ask" in found.reasons[0]
+    assert (found.verdict is Verdict.VERIFIED) is (expected and nights >= 3)
+    assert expected or "the 3.00 that sellers of any class ask" in found.reasons[0]
+    (told,) = judge([row], [*others, _witness(price)], market=market)
+    assert told.verdict is Verdict.VERIFIED
     (absurd,) = judge([offer("0.20")], [*others, *again([offer("0.20")], 9)], market=market)
     assert absurd.verdict is Verdict.REJECTED
 
