@@ -106,7 +106,7 @@ class Nightly:
             timezone="UTC",
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MISFIRE_GRACE_S},
         )
-        is_missed = is_due(last_good_run(store), clock())
+        is_missed = is_due(last_good_run(store, clock()), clock())
         first = {"next_run_time": datetime.now(UTC)} if is_missed else {}  # by the scheduler's own clock
         self._scheduler.add_job(self._run, timetable.trigger, id=JOB, name="refresh of all prices", **first)
         self._scheduler.add_listener(self._note_plan, EVENT_SCHEDULER_STARTED)
@@ -171,7 +171,7 @@ class Nightly:
 
     def _is_done(self) -> bool:
         """Whether a run of this night has brought something, here or elsewhere."""
-        last = last_good_run(self._store)
+        last = last_good_run(self._store, self._clock())
         return last is not None and self._clock() - last < RECENT
 
     def _look_again(self) -> None:

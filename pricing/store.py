@@ -244,6 +244,13 @@ class Store(Sessions):
                 for one, price in chosen
             ]
 
+    def mend_clock(self, now: datetime) -> list[str]:
+        """Put right what runs dated ahead of the clock; return a line for each source of which that is so."""
+        from pricing.storage import clock
+
+        with self._writing() as connection:
+            return clock.mend(connection, now)
+
     def remove_ended(self, before: datetime) -> int:
         """Remove prices that ended before a time, in short transactions; return how many."""
         from pricing.storage import retention

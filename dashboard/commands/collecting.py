@@ -124,7 +124,7 @@ def refresh_prices(arguments: argparse.Namespace, context: Context) -> Output:
             report.token_prices.line if report.token_prices else "",
             f"{held} held back: `breakeven prices rejected` says why" if held else "",
         ),
-        warnings=_failures(report, are_named=not arguments.json),
+        warnings=(*report.notes, *_failures(report, are_named=not arguments.json)),
         exit_code=report.exit_code,
     )
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pricing.storage.memory import RunStatus
-from pricing.storage.stored import ProviderStatus
+from pricing.storage.stored import AHEAD, ProviderStatus
 
 # A daily run that is half a day late has been missed. [h]
 MAX_AGE_HOURS = 36.0
@@ -86,6 +86,11 @@ def health(
     else:
         age = now - datetime.fromisoformat(str(last_good_run["started_at"]))
         age_hours = age / timedelta(hours=1)
+        if age < -AHEAD:
+            problems.append(
+                f"the last good run is dated {last_good_run['started_at']}, ahead of the clock: a run "
+                "with the right clock puts it right"
+            )
         if age_hours > max_age_hours:
             problems.append(
                 f"the last good run was {age_hours:.0f} h ago, more than the {max_age_hours:g} h allowed"
@@ -110,6 +115,12 @@ def health(
         f"{status.provider} failed {status.failures_since_success} times in a row: {status.last_run_reason}"
         for status in statuses
         if status.failures_since_success >= FAILURES_IN_A_ROW and status.last_run_status is RunStatus.FAILED
+    ]
+    warnings += [
+        f"{status.provider}: the newest price is dated {now - timedelta(hours=status.age_hours):%Y-%m-%d}, "
+        f"ahead of the clock; `breakeven prices refresh {status.provider}` puts it right"
+        for status in statuses
+        if status.age_hours is not None and timedelta(hours=status.age_hours) < -AHEAD
     ]
     names = ("verified", "stale", "quarantined", "rejected", "snapshot")
     return Health(

@@ -76,6 +76,7 @@ class RunReport:
     providers: tuple[ProviderReport, ...]
     exchange: ExchangeReport | None = None  # None where no price in another currency was asked for
     token_prices: "TokenReport | None" = None  # None where the prices of API tokens were not asked for
+    notes: tuple[str, ...] = ()  # what was put right before the run
 
     @property
     def run_id(self) -> str:
@@ -102,5 +103,6 @@ class RunReport:
             "finished_at": self.finished_at.isoformat().replace("+00:00", "Z"),
             "exchange_rates": None if self.exchange is None else self.exchange.to_document(),
             "token_prices": None if self.token_prices is None else self.token_prices.to_document(),
+            "notes": list(self.notes),
             "providers": [report.to_document() for report in self.providers],
         }

@@ -17,6 +17,7 @@ from pricing.running.lock import run_lock
 from pricing.running.reports import ProviderReport, RunReport
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
+from pricing.storage.stored import AHEAD
 from pricing.store import Store
 from pricing.tokens.litellm import LITELLM
 from pricing.tokens.tokenprices import ask as ask_tokens
@@ -35,10 +36,11 @@ SCHEDULES = "schedule:"
 RECENT = timedelta(hours=12)
 
 
-def last_good_run(store: Store) -> datetime | None:
-    """Return when the last run over all sources began in which at least one answered."""
+def last_good_run(store: Store, now: datetime) -> datetime | None:
+    """Return when the last run over all sources began in which at least one answered; never ahead of now."""
     noted = store.noted(LAST_GOOD_RUN)
-    return None if noted is None else datetime.fromisoformat(noted["started_at"])
+    at = None if noted is None else datetime.fromisoformat(noted["started_at"])
+    return None if at is None or at > now + AHEAD else at
 
 
 def run(
@@ -73,8 +75,12 @@ def run(
     """
     try:
         with run_lock(store, now, command=command, wait_s=wait_s):
-            _leave_what_is_made(store, unless_since)
+            _leave_what_is_made(store, unless_since, now)
+            mended = tuple(store.mend_clock(now))
+            for line in mended:
+                logger.info("%s", line)
             report = _refreshed(names, store, settings, client, now, progress)
+            report = replace(report, notes=(*mended, *report.notes))
             removed = 0
             if settings.retention_days is not None:
                 removed = store.remove_ended(now - timedelta(days=settings.retention_days))
@@ -96,9 +102,9 @@ def run(
     return report
 
 
-def _leave_what_is_made(store: Store, since: datetime | None) -> None:
+def _leave_what_is_made(store: Store, since: datetime | None, now: datetime) -> None:
     """Raise where a good run began later; asked under the lock, since it may have ended a moment ago."""
-    last = last_good_run(store) if since is not None else None
+    last = last_good_run(store, now) if since is not None else None
     if since is not None and last is not None and last > since:
         raise RunMade(
             f"database {store.label}: the run of {last:%Y-%m-%d %H:%M} UTC has brought prices; nothing to do"

@@ -27,7 +27,7 @@ from pricing.storage.queries import (
     uncollected,
     utc,
 )
-from pricing.storage.stored import FRESH, LeftOut
+from pricing.storage.stored import AHEAD, FRESH, LeftOut
 from pricing.verification.limits import WITNESS_AGE, WITNESS_SHARE
 
 _RATE = (
@@ -196,7 +196,10 @@ def _rate(
     elif age > selection.max_age:
         return None
     else:
-        status = PriceStatus.VERIFIED if age <= FRESH else PriceStatus.STALE
+        status = PriceStatus.VERIFIED if -AHEAD <= age <= FRESH else PriceStatus.STALE
+    note = notes.get(series_id)
+    if age < -AHEAD and origin == Origin.REFRESH:
+        note = "; ".join(filter(None, (f"dated {seen_at:%Y-%m-%d}, ahead of the clock", note)))
     title, home, shows_asks = described[provider]
     return Rate(
         offer_id=offer_id,
@@ -216,7 +219,7 @@ def _rate(
         status=status,
         source_url=url,
         witnesses=_agreeing(told.get((provider, gpu, gpu_count, tier), ()), place, micros, seen_at),
-        note=notes.get(series_id),
+        note=note,
         usd_per_month_cap=None if cap_micros is None else cap_micros / MICRO_USD,
         commitment_days=commitment_days,
         available=BOOLS[available],

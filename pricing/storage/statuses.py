@@ -12,7 +12,7 @@ from sqlalchemy.engine import Row
 from pricing.offer import Verdict
 from pricing.storage.memory import Origin, RunStatus
 from pricing.storage.queries import Where, fetch, utc
-from pricing.storage.stored import FRESH, ProviderStatus
+from pricing.storage.stored import AHEAD, FRESH, ProviderStatus
 
 # A year of nightly runs.
 RUNS_LOOKED_AT = 400
@@ -97,9 +97,10 @@ def _market(
 ) -> tuple[dict[str, Counter[str]], dict[str, dict[str, datetime]]]:
     """Return by provider the open prices by state, and the newest time of verified and of bundled ones."""
     where = Where().at(None).add("p.origin <> 'own'")
-    where.values["fresh_since"] = now - FRESH
+    where.values |= {"fresh_since": now - FRESH, "ahead": now + AHEAD}
     sql = (
-        "SELECT s.collector, p.origin, p.verdict, p.last_seen_at >= :fresh_since AS is_fresh, "
+        "SELECT s.collector, p.origin, p.verdict, p.last_seen_at >= :fresh_since "
+        "AND p.last_seen_at <= :ahead AS is_fresh, "
         "s.gpu IS NULL AS is_nameless, count(*) AS number, max(p.last_seen_at) AS last_seen_at "
         f"FROM price p JOIN series s ON s.id = p.series_id {where} GROUP BY 1, 2, 3, 4, 5"
     )

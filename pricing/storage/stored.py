@@ -14,6 +14,9 @@ from pricing.storage.memory import Origin, RunStatus
 
 # A verified price counts as fresh this long after it was last seen.
 FRESH = timedelta(days=2)
+# Clocks of machines that share a database differ by less; what is dated later was seen by a wrong one.
+# Source: own choice.
+AHEAD = timedelta(hours=1)
 
 
 class LeftOut(NamedTuple):
@@ -59,7 +62,7 @@ class StoredOffer(Offer):
             return PriceStatus.SNAPSHOT
         if self.origin == Origin.OWN:
             return PriceStatus.OWN
-        return PriceStatus.VERIFIED if now - self.seen_at <= FRESH else PriceStatus.STALE
+        return PriceStatus.VERIFIED if -AHEAD <= now - self.seen_at <= FRESH else PriceStatus.STALE
 
     def to_document(self, now: datetime | None = None) -> Mapping[str, object]:
         """

@@ -304,6 +304,7 @@ def test_runs_never_overlap_and_wait_for_a_sleeping_machine(store: Store) -> Non
 
 
 def test_the_last_good_run_is_read_from_the_store(store: Store) -> None:
-    assert last_good_run(store) is None
+    assert last_good_run(store, NOON) is None
     good_run(store, NOON)
-    assert last_good_run(store) == NOON
+    assert last_good_run(store, NOON) == NOON
+    assert last_good_run(store, NOON - timedelta(days=1)) is None  # noted by a wrong clock
