@@ -119,7 +119,10 @@ def finetuning(sizing: Sizing) -> None:
 def launch(sizing: Sizing) -> None:
     """Show the commands that deploy it."""
     if not sizing.memory.fits:
-        st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
+        does_not = "run" if sizing.refusal else "fit"
+        st.info(
+            f"It does not {does_not} on this machine. The commands are those for a machine that holds it."
+        )
     try:
         ways = launches(sizing)
     except InvalidScenario as error:

@@ -22,12 +22,13 @@ from planner.serving.estimate import (
     speed_columns,
     spilled_bytes,
 )
+from planner.serving.heads import attention_heads, refusal
 from planner.serving.notes import has_rates, machine_notes, model_context, workload_notes
 from planner.serving.question import Question, question_of, weights_of
 from planner.serving.ranges import Span, decode_span_of, span_of
 from planner.serving.speeds import Bound, Speed, SpeedSource, corrected, stated
 from planner.units import GB, GIB
-from planner.workload import Engine, Machine, Method, Workload
+from planner.workload import Engine, Layout, Machine, Method, Workload
 
 SIZE_SCHEMA = "breakeven.size/1"
 
@@ -77,7 +78,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """One configuration, sized; `speed` is None where it does not fit."""
+    """One configuration, sized; `speed` is None where it does not fit, or where the engine does not start."""
 
     workload: Workload
     machine: Machine
@@ -86,6 +87,7 @@ class Sizing:
     notes: tuple[str, ...] = ()
     is_speed_given: bool = False  # its decode speed was measured or estimated elsewhere
     correction: Correction | None = None  # by own measurements, already in the speed
+    refusal: str | None = None  # why the engine does not start on this machine, whatever memory it has
 
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
@@ -339,9 +341,34 @@ def _sizing(
     """Return the record of one machine, without a speed where nothing could run."""
     is_simple = work.method is Method.SIMPLE
     is_measured = speed is not None and speed.source is SpeedSource.MEASURED
+    refused = None if is_measured else refusal(work, machine.gpu_count)
+    if refused is not None:
+        memory = replace(memory, fits=False)
     runs = memory.fits or is_simple or is_measured
-    notes = (*shared, *machine_notes(work, machine), *_fit_notes(work, memory, is_measured))
-    return Sizing(workload=work, machine=machine, memory=memory, speed=speed if runs else None, notes=notes)
+    said = (
+        _fit_notes(work, memory, is_measured) if refused is None else _refused_notes(work, machine, refused)
+    )
+    notes = (*shared, *machine_notes(work, machine), *said)
+    return Sizing(
+        workload=work,
+        machine=machine,
+        memory=memory,
+        speed=speed if runs else None,
+        notes=notes,
+        refusal=refused,
+    )
+
+
+def _refused_notes(work: Workload, machine: Machine, refused: str) -> list[str]:
+    """Say that the engine does not start so, and with how many GPUs it would."""
+    heads, count = attention_heads(work.model), machine.gpu_count
+    fewer = max(ranks for ranks in range(1, min(heads, count) + 1) if heads % ranks == 0)
+    stages = next(
+        (groups for groups in range(2, count + 1) if count % groups == 0 and heads % (count // groups) == 0),
+        None,
+    )
+    other = f" or --pipeline {stages}" if stages and work.layout == Layout() else ""
+    return [f"does not run so: {refused}, and {work.engine} refuses that; use --gpus {fewer}{other}"]
 
 
 def _fit_notes(work: Workload, memory: Memory, is_measured: bool) -> list[str]:

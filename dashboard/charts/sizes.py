@@ -59,7 +59,7 @@ def memory(sizing: Sizing) -> Drawing:
     usable, total = float(str(document["usable_gib"])), float(str(document["total_gib"]))
     parts = [Part(label=k, size=v, text=f"{v:,.2f} GiB") for k, v in sizes.items() if v > 0 or k != "State"]
     listed = ", ".join(f"{part.label.lower()} {part.text}" for part in parts)
-    verdict = "It fits" if sizing.memory.fits else "It does not fit"
+    verdict = "It fits" if sizing.memory.fits else "It does not run" if sizing.refusal else "It does not fit"
     drawing = stack(
         parts,
         limit=usable,

@@ -31,6 +31,8 @@ def sentence(sizing: Sizing) -> str:
     what = f"{work.model.name} in {work.quant.name}"
     where = machine_name(sizing)
     needed, usable = tables.gib(memory["total_gib"]), tables.gib(memory["usable_gib"])
+    if sizing.refusal is not None:
+        return f"{what} does not run on {where}: {sizing.refusal}."
     if not sizing.memory.fits:
         spilled = "" if sizing.speed is None else f"; spilling it makes {_speed(sizing)}"
         return f"{what} does not fit on {where}: {needed} GiB needed, {usable} GiB usable{spilled}."
@@ -113,7 +115,10 @@ def rows_table(sizings: Sequence[Sizing], first: str, labels: Sequence[str]) -> 
         (label, *_memory_cells(sizing), *_speed_cells(sizing))
         for label, sizing in zip(labels, sizings, strict=True)
     ]
-    return tables.paragraphs(tables.table(headers, rows, left=(0, 9)), _footnote(sizings))
+    refused = {f"{each.workload.engine} does not start: {each.refusal}" for each in sizings if each.refusal}
+    return tables.paragraphs(
+        tables.table(headers, rows, left=(0, 9)), "; ".join(sorted(refused)), _footnote(sizings)
+    )
 
 
 def _memory_cells(sizing: Sizing) -> tuple[str | None, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from planner.catalogues.quants import all_quants
 from planner.serving.constants import is_tensor_parallel
+from planner.serving.heads import refusal
 from planner.sizing import Sizing, size
 from planner.units import GIB
 from planner.workload import KvDtype, Layout, Machine, Method, Workload
@@ -50,7 +51,8 @@ def remedies(sizing: Sizing) -> list[Remedy]:
             found += _fitting(options, changed, machine)
     formats = (_fitting(options, changed, machine) for options, changed in _smaller_formats(work))
     machines = (_fitting(options, work, other) for options, other in _more_gpus(machine))
-    for searched in (formats, machines):
+    fewer = (_fitting(options, work, other) for options, other in _fewer_gpus(sizing))
+    for searched in (formats, machines, fewer):
         found += next((fitting for fitting in searched if fitting), [])
     return found
 
@@ -74,6 +76,14 @@ def _more_gpus(machine: Machine) -> Iterator[tuple[dict[str, Any], Machine]]:
     for count in MACHINE_SIZES:
         if count > machine.gpu_count and count <= (machine.gpu.max_gpus_per_node or MACHINE_SIZES[-1]):
             yield {"gpus": count}, replace(machine, gpu_count=count)
+
+
+def _fewer_gpus(sizing: Sizing) -> Iterator[tuple[dict[str, Any], Machine]]:
+    """Return machines with fewer GPUs, most of them first, where the engine does not start on so many."""
+    if sizing.refusal is not None:
+        for count in range(sizing.machine.gpu_count - 1, 0, -1):
+            if refusal(sizing.workload, count) is None:
+                yield {"gpus": count}, replace(sizing.machine, gpu_count=count)
 
 
 def _candidates(sizing: Sizing) -> Iterator[tuple[dict[str, Any], Workload]]:
@@ -103,8 +113,21 @@ def _of_engine(work: Workload, machine: Machine) -> Iterator[tuple[dict[str, Any
         if work.layout == Layout() and machine.gpu_count > 1:
             groups = machine.gpu_count
             yield {"attention_data": groups}, replace(work, layout=Layout(attention_data=groups))
+            yield from _of_stages(work, machine)
         yield from (({"kv_dtype": str(dtype)}, replace(work, kv_dtype=dtype)) for dtype in narrow)
         for dtype in narrow:
             yield {**fewer, **more, "kv_dtype": str(dtype)}, replace(both, kv_dtype=dtype)
         return
     yield from (({"kv_dtype": str(dtype)}, replace(work, kv_dtype=dtype)) for dtype in narrow)
+
+
+def _of_stages(work: Workload, machine: Machine) -> Iterator[tuple[dict[str, Any], Workload]]:
+    """Return the fewest stages with which an engine starts that does not start without."""
+    count = machine.gpu_count
+    if refusal(work, count) is None:
+        return
+    for stages in range(2, count + 1):
+        staged = replace(work, layout=Layout(pipeline=stages))
+        if count % stages == 0 and refusal(staged, count) is None:
+            yield {"pipeline": stages}, staged
+            return

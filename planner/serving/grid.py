@@ -12,6 +12,7 @@ from planner.catalogues.quants import QuantFormat
 from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.serving.devices import Devices, devices, simple_peak_flops
 from planner.serving.estimate import memory_columns, speed_columns
+from planner.serving.heads import attention_heads, starts
 from planner.serving.question import Question
 from planner.serving.reached import blocks_of
 from planner.serving.shape import shape_of
@@ -122,19 +123,23 @@ def size_grid(
                 blocks=blocks,
                 gpu_count=counts,
             )
-            _fill(result, row, places, question)
+            does_start = starts(attention_heads(model), counts, chosen, method)
+            _fill(result, row, places, question, does_start)
     return result
 
 
-def _fill(result: GridResult, row: int, places: list[int], question: Question) -> None:
+def _fill(
+    result: GridResult, row: int, places: list[int], question: Question, does_start: NDArray[np.bool_]
+) -> None:
     """Size one model in the formats of one engine."""
     with np.errstate(invalid="ignore"):  # NaN of devices whose rates are not known
         memory = memory_columns(question)
         speed = speed_columns(question, memory)
-    runs = memory.fits | (question.method is Method.SIMPLE)
+    fits = memory.fits & does_start
+    runs = fits | (question.method is Method.SIMPLE)
     result.total_bytes[row][:, places] = memory.total_bytes
     result.usable_bytes[row][:, places] = memory.usable_bytes
-    result.fits[row][:, places] = memory.fits
+    result.fits[row][:, places] = fits
     result.decode_tokens_per_s[row][:, places] = np.where(runs, speed.decode_tokens_per_s, np.nan)
     result.aggregate_tokens_per_s[row][:, places] = np.where(runs, speed.aggregate_tokens_per_s, np.nan)
     result.bound[row][:, places] = speed.bound

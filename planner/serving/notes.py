@@ -8,6 +8,7 @@ from planner.catalogues.quants import QuantFamily, QuantFormat
 from planner.memory import Weights, kept_expert_bits, visible_bytes
 from planner.serving.constants import constants, is_tensor_parallel
 from planner.serving.devices import compute_flops, grade, supports
+from planner.serving.heads import attention_ranks
 from planner.serving.shape import shape_of
 from planner.units import GB, GIB
 from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload
@@ -260,16 +261,9 @@ def _rank_note(work: Workload, machine: Machine) -> str | None:
         return None
     if not is_tensor_parallel(work.engine):
         return f"llama.cpp splits layers: {n} GPUs hold more, one stream is no faster than on one"
-    layout = work.layout
-    if work.method is Method.SIMPLE or not layout.divides(float(n)):
-        layout = Layout()
-    ranks = n // layout.pipeline // layout.attention_data  # that share the attention of a layer
+    ranks = attention_ranks(work, n)
     if ranks == 1:
         return None
-    heads = work.model.num_attention_heads
-    if heads and heads % ranks:
-        what = f"{heads} attention heads do not divide among {ranks} GPUs"
-        return f"{what}: engines refuse that tensor parallelism"
     kinds = {group.kind for group in work.model.attention_groups}
     if kinds & {AttentionKind.MLA, AttentionKind.COMPRESSED_LATENT}:
         if ranks == n:

@@ -16,6 +16,7 @@ from planner.measurements.corrections import case_of, corrections
 from planner.memory import Weights, simple_active_params, simple_weights, weights
 from planner.serving.devices import Column, Devices, devices, simple_peak_flops
 from planner.serving.estimate import memory_columns, speed_columns
+from planner.serving.heads import attention_heads, starts
 from planner.serving.notes import has_rates
 from planner.serving.question import Question, offloads_experts_first
 from planner.serving.reached import PRECISIONS, blocks_of
@@ -67,14 +68,18 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
     """
     Return memory and speed of every row, by the names of MEMORY_COLUMNS and SPEED_COLUMNS.
 
-    `fits` is 1 or 0. A speed is NaN where nothing could run, or where the device's rates are not known.
+    `fits` is 1 or 0: 0 also where the engine does not start. A speed is NaN where nothing could run, or where
+    the device's rates are not known.
     """
     count = len(rows.gpus)
     question = _question(rows)
     memory = memory_columns(question)
     with np.errstate(invalid="ignore", divide="ignore"):  # NaN of devices whose rates are not known
         speed = speed_columns(question, memory)
-    runs = np.broadcast_to(memory.fits, (count,)) | (rows.method is Method.SIMPLE)
+    models, places = _numbered(rows.models)
+    heads = np.array([attention_heads(model) for model in models])[places]
+    fits = np.broadcast_to(memory.fits, (count,)) & starts(heads, rows.gpu_count, rows.engine, rows.method)
+    runs = fits | (rows.method is Method.SIMPLE)
     runs = runs & _has_rates()[_device_index(rows.gpus)]
     decode = speed.decode_tokens_per_s
     speeds: Mapping[str, Column] = {
@@ -96,7 +101,7 @@ def size_rows(rows: Rows) -> Mapping[str, Column]:
     }
     return {
         **{name: np.broadcast_to(np.asarray(size) / GIB, (count,)) for name, size in sizes.items()},
-        "fits": np.broadcast_to(memory.fits, (count,)).astype(np.float64),
+        "fits": fits.astype(np.float64),
         **{name: np.where(runs, column, np.nan) for name, column in speeds.items()},
     }
 

@@ -28,6 +28,7 @@ class Refusal(StrEnum):
     """Why a machine cannot serve what is asked."""
 
     MEMORY = "memory"
+    HEADS = "heads that do not divide"
     SPEED_UNKNOWN = "speed unknown"
     TTFT = "time to first token"
     TPOT = "time between tokens"
@@ -207,6 +208,9 @@ class Fleet:
         measured = self.measurement
         has_run = measured is not None and measured.key == key and measured.proves_it_fits
         runs = [sizing for sizing in tried if sizing.memory.fits or (has_run and sizing.speed)]
+        if not runs and asked.refusal is not None:
+            refused = Refused(sizing=asked, refusal=Refusal.HEADS, why="")
+            return replace(refused, why=limit_text(Refusal.HEADS, [refused]))
         if not runs:
             return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))
         timed = [(sizing, sizing.speed) for sizing in runs if sizing.speed is not None]
@@ -291,6 +295,9 @@ def limit_text(refusal: Refusal, refused: Sequence[Refused]) -> str:
     """Say which limit these machines do not keep, and by how much."""
     if refusal is Refusal.SPEED_UNKNOWN:
         return "the bandwidth or the compute rate of the device is not known"
+    if refusal is Refusal.HEADS:
+        reasons = dict.fromkeys(each.sizing.refusal for each in refused if each.sizing.refusal)
+        return f"{refused[0].sizing.workload.engine} does not start so: {'; '.join(reasons)}"
     if refusal is Refusal.COPIES:
         fewest, most = min(each.replicas for each in refused), max(each.replicas for each in refused)
         many = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"

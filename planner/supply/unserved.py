@@ -1,9 +1,9 @@
-"""Devices that serve in no number on offer, and why: too little memory, or a limit that none meets."""
+"""Devices that serve in no number on offer, and why; and numbers of them on which no engine starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planner.supply.market import Market
-from planner.supply.operate import Fleet, Refusal, Refused, gpus_needed, limit_text
+from planner.supply.operate import Fleet, MachineKey, Refusal, Refused, gpus_needed, limit_text
 from planner.supply.options import Excluded, names_text
 from planner.supply.shop import Shop, machine_keys
 
@@ -22,7 +22,7 @@ def unserved(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
     limits: dict[Refusal, list[tuple[str, Refused]]] = {}
     for gpu, count in tried.items():
         outcome = fleet.outcome(gpu, count)
-        if gpu in serving or not isinstance(outcome, Refused):
+        if gpu in serving or not isinstance(outcome, Refused) or outcome.refusal is Refusal.HEADS:
             continue
         if outcome.refusal is Refusal.MEMORY:
             size_gb = fleet.gpus[gpu].memory_gb_vendor
@@ -36,7 +36,23 @@ def unserved(market: Market, shop: Shop, fleet: Fleet) -> list[Excluded]:
         )
         for reason, refused in limits.items()
     ]
-    return [*kept_out, *_too_small(by_memory)]
+    return [*_not_starting(keys, fleet), *kept_out, *_too_small(by_memory)]
+
+
+def _not_starting(keys: Iterable[MachineKey], fleet: Fleet) -> list[Excluded]:
+    """Say on which machines the engine does not start, those of one number of GPUs together."""
+    by_count: dict[int, list[tuple[str, Refused]]] = {}
+    for gpu, count in dict.fromkeys(keys):
+        outcome = fleet.outcome(gpu, count)
+        if isinstance(outcome, Refused) and outcome.refusal is Refusal.HEADS:
+            by_count.setdefault(count, []).append((f"{count}x {gpu}", outcome))
+    return [
+        Excluded(
+            what=names_text([name for name, _ in refused]),
+            why=limit_text(Refusal.HEADS, [each for _, each in refused]),
+        )
+        for _, refused in sorted(by_count.items())
+    ]
 
 
 def _too_small(by_memory: Mapping[float, Sequence[tuple[str, int | None]]]) -> list[Excluded]:

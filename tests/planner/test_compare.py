@@ -874,3 +874,14 @@ def test_buying_that_pays_only_after_its_term_is_not_said_to_pay() -> None:
     assert "buying pays" not in found.verdict
     (paths,) = (note for note in found.notes if note.startswith("Rents may move"))
     assert "flat not within its term of 12 months (after 13) (in use)" in paths
+
+
+def test_machines_on_which_the_heads_do_not_divide_are_left_out_with_the_reason():
+    rates = [rate(gpu="Instinct MI300X", gpu_count=count, usd_per_hour=f"{2 * count}.00") for count in (4, 8)]
+    asked = {"quant": "BF16", "engine": "vllm", "batch": 64, "context": 131072}
+    found = plan_of(rates, "qwen2.5-7b-instruct", **asked)
+    counts = {option.gpu_count for option in found.options if option.gpu}
+    assert 4 in counts
+    assert not counts & {8}
+    why = next(entry.why for entry in found.excluded if "8x Instinct MI300X" in entry.what)
+    assert why == "vllm does not start so: 28 attention heads do not divide among 8 GPUs"

@@ -83,3 +83,21 @@ def test_a_context_that_holds_no_request_is_no_remedy():
     small = {**asked, "input_tokens": 1000, "output_tokens": 100}
     held = remedies(sizing_of("llama-3.3-70b-instruct", "FP8", "H100 SXM", 1, **small))
     assert any(remedy.options.get("context") == short.memory.max_context_tokens for remedy in held)
+
+
+def test_heads_that_do_not_divide_are_met_by_fewer_gpus_or_by_stages():
+    # 28 heads: 7, 4, 2 or 1 ranks of up to 8.
+    found = [
+        dict(remedy.options) for remedy in remedies(sizing_of("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8))
+    ]
+    assert found == [{"attention_data": 8}, {"pipeline": 2}, {"gpus": 7}]
+
+
+def test_no_number_of_gpus_is_offered_on_which_the_heads_do_not_divide():
+    # 64 sequences of 131,072 tokens: 56 KiB a token, 448 GiB; four H100 hold 285, eight would hold it.
+    asked = {"context": 131072, "batch": 64}
+    texts = [
+        remedy.text for remedy in remedies(sizing_of("qwen2.5-7b-instruct", "BF16", "H100 SXM", 4, **asked))
+    ]
+    assert texts
+    assert not any("--gpus" in text for text in texts)

@@ -85,3 +85,12 @@ def test_names_stand_in_the_order_of_the_axes():
     assert grid.gpus == (GPUS[7].name, GPUS[8].name)
     assert grid.quants == ("BF16", "FP16", "FP8")
     assert grid.gpu_counts == (2,)
+
+
+def test_grid_knows_on_how_many_gpus_a_server_starts():
+    models = [all_models()["qwen2.5-7b-instruct"]]
+    quants = [all_quants()[name] for name in ("BF16", "Q4_K_M")]
+    grid = size_grid(models, [all_gpus()["H100 SXM"]], quants, (1, 2, 4, 7, 8))
+    assert grid.fits[0, 0, 0].tolist() == [True, True, True, True, False]  # 28 heads
+    assert grid.fits[0, 0, 1].tolist() == [True] * 5  # layers are split
+    assert np.isnan(grid.decode_tokens_per_s[0, 0, 0, 4])

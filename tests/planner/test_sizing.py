@@ -12,7 +12,7 @@ from planner.errors import InvalidScenario
 from planner.serving.speeds import Bound, SpeedSource
 from planner.sizing import size, size_machines
 from planner.units import GB, GIB
-from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
+from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload, engine_for
 
 QWEN_480B = all_models()["qwen3-coder-480b-a35b"]
 LLAMA_8B = all_models()["llama-3.1-8b-instruct"]
@@ -280,6 +280,38 @@ def test_notes(settings, machine, words):
 def test_notes_on_models(name, quant, count, words):
     sizing = size(work(all_models()[name], quant, context_tokens=32768), on("H200 SXM", count))
     assert any(words in note for note in sizing.notes), sizing.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "settings", "why"),
+    [
+        ("qwen2.5-7b-instruct", 8, {}, "28 attention heads do not divide among 8 GPUs"),
+        ("llama-3.1-8b-instruct", 33, {}, "32 attention heads do not divide among 33 GPUs"),
+        ("llama-3.1-8b-instruct", 64, {}, "32 attention heads do not divide among 64 GPUs"),
+        ("glm-4.7-flash", 8, {}, "20 attention heads do not divide among 8 GPUs"),
+        ("qwen2.5-7b-instruct", 8, {"layout": Layout(pipeline=3)}, "among 8 GPUs"),  # 8 have no 3 stages
+        ("qwen2.5-7b-instruct", 4, {}, None),
+        ("qwen2.5-7b-instruct", 8, {"layout": Layout(pipeline=2)}, None),
+        ("qwen2.5-7b-instruct", 8, {"layout": Layout(attention_data=8)}, None),
+        ("qwen2.5-7b-instruct", 8, {"engine": Engine.LLAMA_CPP}, None),
+        ("qwen2.5-7b-instruct", 8, {"method": Method.SIMPLE}, None),
+    ],
+)
+def test_a_server_starts_only_where_the_heads_divide(name, count, settings, why):
+    sizing = size(work(all_models()[name], "BF16", **settings), on("H100 SXM", count))
+    assert sizing.memory.fits is (why is None)
+    assert (sizing.speed is None) is (why is not None)
+    if why is None:
+        assert sizing.refusal is None
+    else:
+        assert why in sizing.refusal
+        assert any(f"{why}" in note and "does not run so" in note for note in sizing.notes)
+        assert sizing.memory.usable_bytes > sizing.memory.total_bytes
+
+
+def test_a_machine_on_which_it_was_measured_runs():
+    asked, machine = work(all_models()["qwen2.5-7b-instruct"], "BF16"), on("H100 SXM", 8)
+    assert size(asked, machine, measured_decode_tokens_per_s=100.0).speed is not None
 
 
 def test_document_is_json_without_nan_and_adds_up():
