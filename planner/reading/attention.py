@@ -165,6 +165,9 @@ def _kv_heads(config: Config, heads: int) -> int:
         if heads % per_group:
             raise config.wrong("n_heads_in_group", per_group, f"a divisor of the {heads} attention heads")
         return heads // per_group
+    own = None if blocks is None else blocks.count("num_key_value_heads", up_to=MOST_HEADS)
+    if own is not None:
+        return own
     names = (
         "num_key_value_heads",
         "num_attention_groups",

@@ -62,11 +62,13 @@ class Config:
         return self.text is not self.top
 
     def at_layer(self, index: int) -> "Config":
-        """Return the same with what `per_layer_config` says of one layer; layers count from 0."""
+        """Return the same with what `per_layer_config` or `block_configs` says of one layer, from 0."""
         layers = self.text.get("per_layer_config")
-        if not isinstance(layers, Mapping):
-            return self
-        said = [value for key, value in layers.items() if str(key).lstrip("0") == str(index or "")]
+        if isinstance(layers, Mapping):
+            said = [value for key, value in layers.items() if str(key).lstrip("0") == str(index or "")]
+        else:
+            blocks = self.text.get("block_configs")
+            said = blocks[index : index + 1] if isinstance(blocks, list) else []
         return replace(self, layer=said[0]) if said and isinstance(said[0], Mapping) else self
 
     def raw(self, *names: str) -> Any:

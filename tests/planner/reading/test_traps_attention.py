@@ -344,3 +344,27 @@ def test_fixed_states_are_those_of_the_published_shapes():
     assert (kda.recurrent_elements, kda.convolution_elements) == (69 * 1_572_864, 69 * 110_592)
     conv = shape_of(read(lfm2_1_2b()).model)
     assert (conv.recurrent_elements, conv.convolution_elements) == (0, 10 * 2 * 2048)
+
+
+def test_blocks_of_a_network_search_share_keys_and_values_by_group():
+    """Llama-3.3-Nemotron-Super-49B: 64 heads in groups of 8; one block of three has no attention."""
+    ffn = {"ffn_mult": 5.25, "no_op": False, "replace_with_linear": False}
+    grouped, none = (
+        {"n_heads_in_group": each, "no_op": each is None, "replace_with_linear": False} for each in (8, None)
+    )
+    config = {
+        "model_type": "nemotron-nas",
+        "hidden_size": 8192,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 64,
+        "num_key_value_heads": None,
+        "vocab_size": 128256,
+        "block_configs": [{"attention": attention, "ffn": ffn} for attention in (grouped, none, grouped)],
+    }
+    assert growing(read(config)) == 2 * 2 * 8 * 128
+    other = {"num_key_value_heads": 4, "no_op": False}
+    config["block_configs"][2] = {"attention": other, "ffn": ffn}
+    assert growing(read(config)) == 2 * 128 * (8 + 4)
+    grouped["n_heads_in_group"] = 7
+    with pytest.raises(UnreadableModel, match="n_heads_in_group is 7; it must be a divisor of the 64"):
+        read(config)
