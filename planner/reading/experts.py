@@ -29,6 +29,12 @@ SHARED_WIDTH = (
     "shared_intermediate_size",
     "share_expert_dim",
 )
+FIRST_DENSE = (
+    "first_k_dense_replace",
+    "num_dense_layers",
+    "moe_layer_num_skipped",
+    "moe_layer_start_index",
+)
 DENSE_WIDTH = ("intermediate_size", "ffn_hidden_size", "block_ff_dim", "ffn_dim", "n_inner", "d_ff")
 # Activations of two matrices whose first is a gate. Source: the SwiGLU class in every family that names them.
 GATED = frozenset({"silu", "swiglu", "swigluoai", "swish", "situ"})
@@ -82,6 +88,10 @@ def expert_count(config: Config) -> int | None:
     if config.raw("enable_moe_block") is False:
         return None
     experts = _same(config, *EXPERTS, up_to=MOST_HEADS, at_least=0)
+    is_stated = any(name in level for level in (config.facts, config.text) for name in EXPERTS)
+    if experts is None and not is_stated and config.has(*EXPERTS_PER_TOKEN) and config.has(*EXPERT_WIDTH):
+        what = "experts of a token and their width are stated, and not how many there are"
+        raise config.missing("n_routed_experts", what=f"{what}: n_routed_experts, 0 for none")
     return experts if experts and experts > 1 else None
 
 
@@ -166,6 +176,8 @@ def _shared(config: Config, width: int) -> tuple[int, int]:
         return (count or 1, stated) if count != 0 else (0, 0)
     if config.family is not None and config.family.has_implicit_shared_expert:
         return 1, width
+    if count is None:
+        _need_stated(config, SHARED_COUNT, "how many experts are shared")
     return count or 0, (count or 0) * width
 
 
@@ -179,7 +191,23 @@ def sparse_layers(config: Config, layers: int, words: list[str] | None = None) -
             if not any(marks):
                 raise config.wrong("the layers with experts", "none", "some, where experts are stated")
             return marks
+    _need_stated(config, FIRST_DENSE, "how many layers at the start hold no experts")
     return [True] * layers
+
+
+def _need_stated(config: Config, names: tuple[str, ...], what: str) -> None:
+    """
+    Refuse what a family states and this configuration does not; `null` states that there are none.
+
+    Raises:
+        UnknownArchitecture: if it is not there.
+    """
+    family = config.family
+    is_stated = any(name in level for level in (config.facts, config.text) for name in names)
+    if family is not None and family.states_expert_layers and not is_stated:
+        raise config.missing(
+            names[0], what=f"model_type {config.model_type!r}: {what} is not stated: {names[0]}, 0 for none"
+        )
 
 
 def _by_words(config: Config, layers: int) -> list[bool] | None:
@@ -232,8 +260,7 @@ def _by_period(config: Config, layers: int) -> list[bool] | None:
 
 def _by_first(config: Config, layers: int) -> list[bool] | None:
     """Read the number of dense layers at the start, with a period or an end after them."""
-    names = ("first_k_dense_replace", "num_dense_layers", "moe_layer_num_skipped", "moe_layer_start_index")
-    first = config.count(*names, up_to=MOST_LAYERS, at_least=0)
+    first = config.count(*FIRST_DENSE, up_to=MOST_LAYERS, at_least=0)
     if first is None:
         return None
     every = config.count("moe_layer_freq", "moe_layer_interval", up_to=MOST_LAYERS) or 1

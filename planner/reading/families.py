@@ -29,6 +29,9 @@ class Family:
     dense_width: str | None = None  # field with the width of dense layers, where not intermediate_size
     width_multiple: int | None = None  # dense width over hidden width, where it is not stated
     has_implicit_shared_expert: bool = False
+    states_expert_layers: bool = (
+        False  # which layers hold experts, and shared ones: the class defaults differ
+    )
     has_output_gate: bool = False
     has_head_gate: bool = False
     has_qkv_bias: bool = False

@@ -270,6 +270,25 @@ def test_an_unknown_type_with_fields_of_another_kind_is_refused_not_guessed(fiel
     assert caught.value.missing == ("model_type",)
 
 
+@pytest.mark.parametrize(
+    "name", ["kv_lora_rank", "n_routed_experts", "first_k_dense_replace", "n_shared_experts"]
+)
+def test_a_fact_that_other_fields_speak_of_is_asked_for(name):
+    """DeepSeek V3 without it was read as full attention, as a dense model, with experts in every layer."""
+    left = without(deepseek_v3(), name)
+    with pytest.raises(UnknownArchitecture, match=name) as caught:
+        read(left)
+    assert caught.value.missing == (name,)
+    reading = read_config(left, name="x", facts={name: deepseek_v3()[name]})
+    assert growing(reading) == 35_136
+    assert reading.model.main_params == pytest.approx(671_026_404_352, rel=1e-6)
+
+
+def test_null_says_that_a_model_has_none():
+    assert read(deepseek_v3(n_shared_experts=None)).model.moe.shared_experts == 0
+    assert read(deepseek_v3(n_routed_experts=None)).model.moe is None
+
+
 def test_an_unknown_type_is_read_as_the_one_it_is_built_like():
     config = deepseek_v3(model_type="brand_new")
     reading = read_config(config, name="x", facts={"model_type": "deepseek_v3"})
