@@ -79,11 +79,22 @@ def _taken_in(arguments: argparse.Namespace, kept: "tuple[Result, ...]", file: s
             raise UsageError(f"{name}: {error.value!r} is not allowed; give {error.allowed}") from error
         new += reading.results
         remarks += [f"{name}: {remark}" for remark in reading.remarks]
-    good, doubts = _plausible(new)
-    remarks += doubts
+    good, doubts = _plausible(merged((), new))
+    remarks += [*doubts, *_repeated(kept, new)]
     if good:
         _write(file, merged(kept, good))
     return _shown(good, file, remarks, is_taking=True)
+
+
+def _repeated(kept: "Sequence[Result]", new: "Sequence[Result]") -> list[str]:
+    """Say which content was taken in before, or comes twice, under another name: it counts once."""
+    first: dict[str, str] = {}
+    said: dict[str, int] = {}
+    for result in (*kept, *new):
+        before = first.setdefault(result.source_ref or result.source, result.source)
+        if before != result.source:
+            said[f"{result.source} has the content of {before}: it counts once"] = 0
+    return list(said)
 
 
 def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
@@ -95,6 +106,8 @@ def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
         (off,) = residuals_of([result])
         if math.isnan(off):
             doubts.append(f"not taken: the rates of {result.gpu} are not known, so nothing can be estimated")
+        elif (beyond := _beyond(result)) is not None:
+            doubts.append(f"not taken: {_what(result)} {result.value:,.4g} {result.unit} is beyond {beyond}")
         elif abs(off) > math.log(MOST_OFF):
             doubts.append(
                 f"not taken: {_what(result)} {result.value:,.4g} {result.unit} is {math.exp(off):.3g} times "
@@ -103,6 +116,24 @@ def _plausible(results: "Sequence[Result]") -> "tuple[list[Result], list[str]]":
         else:
             good.append(result)
     return good, doubts
+
+
+def _beyond(result: "Result") -> str | None:
+    """Return what a decode speed has to be where it is beyond the bandwidth of its machine, else None."""
+    from planner.errors import InvalidScenario
+    from planner.measurements.runs import runs_of
+    from planner.serving.ceiling import check_possible
+
+    speed = {"decode_tps": result.value, "tpot_ms": 1e3 / result.value}.get(result.metric)
+    if speed is None:
+        return None
+    (run,) = runs_of([result])
+    is_server = result.metric == "tpot_ms"  # which may draft
+    try:
+        check_possible(speed, run.workload, run.machine, field="file", may_draft=is_server)
+    except InvalidScenario as error:
+        return error.allowed
+    return None
 
 
 def _forgotten(kept: "tuple[Result, ...]", gpu: str | None, file: str) -> Output:

@@ -72,9 +72,14 @@ def _known(row: Mapping[str, Any]) -> Result:
 
 
 def merged(kept: Iterable[Result], new: Iterable[Result]) -> tuple[Result, ...]:
-    """Return measurements of both; of the same configuration and figure the new one counts."""
+    """
+    Return measurements of both; of the same configuration and figure the new one counts.
+
+    So it does of the same content, which `source_ref` holds as a digest, whatever file it came in.
+    """
     by_key = {same_measurement(result): result for result in (*kept, *new)}
-    return tuple(by_key.values())
+    by_content = {(result.source_ref or id(result), result.metric): result for result in by_key.values()}
+    return tuple(by_content.values())
 
 
 def document_of(results: Iterable[Result]) -> dict[str, object]:

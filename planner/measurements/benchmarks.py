@@ -1,6 +1,7 @@
 """Own measurements from the files of benchmarks: llama-bench, and `bench serve` of vLLM or SGLang."""
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from planner.catalogues.gpus import find_gpu
+from planner.catalogues.gpus import GpuMatch, find_gpu
 from planner.catalogues.models import Model, find_model
 from planner.catalogues.quants import find_quant
 from planner.catalogues.results import Result, stated
@@ -76,7 +77,8 @@ def read_benchmark(text: str, name: str, setup: Setup) -> Reading:
 
 def same_measurement(result: Result) -> tuple[object, ...]:
     """Return what two results share that measure the same; the later one replaces the earlier."""
-    own = ("row_id", "source", "source_ref", "date", "value", "notes", "engine_version", "kind")
+    own = {"row_id", "source", "source_ref", "date", "value", "notes", "engine_version", "kind"}
+    own |= {"quant_name", "gpu_name", "engine_name"}  # how the same is spelled
     return tuple(getattr(result, field.name) for field in fields(result) if field.name not in own)
 
 
@@ -121,10 +123,9 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
     cache = cache_dtype(row)
     if cache is None:
         raise _NotTaken(f"a cache in {row.get('type_k')}")
-    given_quant = None if setup.quant is None else find_quant(setup.quant).name
     values = {
         **_common(row, name, setup, model, remarks),
-        "quant": gguf_format(model, type_text, file) if given_quant is None else given_quant,
+        "quant": _gguf_quant(model, type_text, file, setup, remarks),
         "quant_name": type_text or file,
         "kv_dtype": str(cache),
         "engine": str(Engine.LLAMA_CPP),
@@ -144,6 +145,20 @@ def _of_llama_bench(row: Mapping[str, Any], name: str, setup: Setup, remarks: di
         "notes": "no flash attention" if row.get("flash_attn") in _OFF else "",
     }
     return [stated(values)]
+
+
+def _gguf_quant(model: Model, type_text: str, file: str, setup: Setup, remarks: dict[str, int]) -> str:
+    """Return the format by the option, or by the file; say where they differ."""
+    if setup.quant is None:
+        return gguf_format(model, type_text, file)
+    given = find_quant(setup.quant).name
+    try:
+        written = gguf_format(model, type_text, file)
+    except InvalidScenario:  # the file does not name it
+        return given
+    if written != given:
+        remarks.setdefault(f"--quant {given} is taken for {type_text or file!r}", 0)
+    return given
 
 
 def _check_all_on_gpus(row: Mapping[str, Any], model: Model) -> None:
@@ -252,10 +267,26 @@ def _common(
     when = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", str(row.get("test_time") or row.get("date") or ""))
     return {
         "source": f"own measurement: {name}",
+        "source_ref": _digest(row),
         "date": "-".join(when.groups()) if when else "",
         "model": model.id,
         "model_name": published or model.name,
     }
+
+
+def _digest(row: Mapping[str, Any]) -> str:
+    """Return a digest of a row's content, whatever file and form it came in."""
+    content = sorted((field, _plain(value)) for field, value in row.items())
+    return f"sha256:{hashlib.sha256(json.dumps(content).encode()).hexdigest()}"
+
+
+def _plain(value: object) -> str:
+    """Return a value as all forms write it: numbers alike, nothing as nothing."""
+    text = "" if value is None else str(value)
+    try:
+        return repr(float(text))
+    except ValueError:
+        return {"true": "1.0", "false": "0.0"}.get(text.casefold(), text)
 
 
 def _machine(devices: Sequence[str], setup: Setup, remarks: dict[str, int]) -> dict[str, Any]:
@@ -268,13 +299,26 @@ def _machine(devices: Sequence[str], setup: Setup, remarks: dict[str, int]) -> d
     remark = match.remark(name)
     if remark is not None:
         remarks.setdefault(remark, 0)
+    if setup.gpu is not None and devices and not _may_be(devices[0], match):
+        remarks.setdefault(f"--gpu {match.gpu.name} is taken for {', '.join(devices)!r}", 0)
     count = setup.gpus or len(devices) or 1
+    if devices and count != len(devices):
+        remarks.setdefault(f"--gpus {count} is taken for the {len(devices)} that the file names", 0)
     return {
         "gpu": match.gpu.name,
         "gpu_name": devices[0] if devices else name,
         "gpu_count": count,
         "tp": count,
     }
+
+
+def _may_be(device: str, match: GpuMatch) -> bool:
+    """Whether a device's name in a file may mean the one that was asked for."""
+    try:
+        found = find_gpu(device)
+    except UnknownName:
+        return False
+    return not {found.gpu.name, *found.ambiguous_with}.isdisjoint({match.gpu.name, *match.ambiguous_with})
 
 
 def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:

@@ -86,11 +86,42 @@ def test_a_server_needs_its_machine_named(cli, tmp_path):
 
 
 def test_what_cannot_be_true_is_not_taken(cli, bench):
-    ran = cli("calibrate", bench({**ONE, "avg_ts": 5000.0}), "--json")
+    prompts = {**ONE, "n_gen": 0, "n_prompt": 512, "avg_ts": 200_000.0}
+    ran = cli("calibrate", bench(prompts), "--json")
     assert ran.code == 3
     assert "is it the model, format and machine that were named?" in ran.err
     assert ran.document["measurements"] == []
+    # Q4_K_M of Qwen3 8B, 4.6 GB without the table of inputs: 1,008 GB/s read it 219 times a second
+    ran = cli("calibrate", bench({**ONE, "avg_ts": 230.0}), "--json")
+    assert ran.code == 3
+    assert "decode_tps 230 tokens/s is beyond what the bandwidth of 1x RTX 4090 allows: up to 219" in ran.err
+    assert ran.err.count("\n") == 1
     assert cli("calibrate", "--list", "--json").document["measurements"] == []
+
+
+def test_a_server_may_draft_and_a_time_per_token_has_a_bound_all_the_same(cli, tmp_path):
+    # FP8 of Qwen3 8B on an RTX 4090: about 1,008 / 7.6 GB = 133 steps a second of up to 5 tokens
+    file = tmp_path / "served.json"
+    asked = ("calibrate", file, "--gpu", "RTX 4090", "--quant", "FP8", "--json")
+    for tpot_ms, is_taken in ((5.0, True), (1.0, False)):
+        file.write_text(json.dumps({**SERVED, "median_tpot_ms": tpot_ms}), encoding="utf-8")
+        ran = cli(*asked)
+        assert ("tpot_ms" in [row["metric"] for row in ran.document["measurements"]]) is is_taken
+        assert ("tpot_ms 1 ms is beyond what the bandwidth" in ran.err) is not is_taken
+
+
+def test_the_same_content_under_another_name_or_other_options_counts_once(cli, bench, tmp_path):
+    cli("calibrate", bench(ONE))
+    copy = tmp_path / "copy.json"
+    copy.write_text(json.dumps([ONE], indent=2), encoding="utf-8")
+    ran = cli("calibrate", copy, "--quant", "Q8_0", "--json")
+    remark = "own measurement: copy.json has the content of own measurement: bench.json: it counts once"
+    assert remark in ran.err
+    assert "--quant Q8_0 is taken for 'qwen3 8B Q4_K - Medium'" in ran.err
+    (row,) = cli("calibrate", "--list", "--json").document["measurements"]
+    assert (row["quant"], row["source"]) == ("Q8_0", "own measurement: copy.json")
+    both = cli("calibrate", bench(ONE), copy, "--json").document["measurements"]
+    assert len(both) == 1
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,17 @@ def test_options_win_and_are_said():
         "RTX 3090",
         1,
     )
-    assert reading.remarks == ("--model qwen3-14b is taken for 'Qwen3-8B-Q4_K_M'",)
+    assert reading.remarks == (
+        "--model qwen3-14b is taken for 'Qwen3-8B-Q4_K_M'",
+        "--quant Q5_K_M is taken for 'qwen3 8B Q4_K - Medium'",
+        f"--gpu RTX 3090 is taken for {ROW['gpu_info']!r}",
+        "--gpus 1 is taken for the 2 that the file names",
+    )
+
+
+def test_options_that_say_what_the_file_says_are_not_remarked_on():
+    two = ROW["gpu_info"].split(",")[0].removeprefix("NVIDIA ")
+    assert read(ROW, setup=Setup(quant="Q4_K_M", gpu=two)).remarks == ()
 
 
 def test_a_run_of_a_server():
@@ -222,3 +232,10 @@ def test_the_same_measurement_made_again_replaces_the_first():
     again = one({**ROW, "avg_ts": 110.0, "test_time": "2026-02-01T00:00:00Z"})
     assert same_measurement(again) == same_measurement(one(ROW))
     assert same_measurement(one({**ROW, "n_depth": 0})) != same_measurement(one(ROW))
+    # however device and format are spelled
+    spelled = [read(SERVED, setup=Setup(gpu=gpu, quant=quant)).results[0] for gpu, quant in SPELLINGS]
+    assert spelled[0].gpu_name != spelled[1].gpu_name
+    assert same_measurement(spelled[0]) == same_measurement(spelled[1])
+
+
+SPELLINGS = [("H100 SXM", "FP8"), ("NVIDIA H100 80GB HBM3", "fp8")]
