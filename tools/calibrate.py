@@ -30,13 +30,15 @@ from tools.priors import priors
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "planner" / "data" / "fitted.toml"
 KINDS = {"server": Engine.VLLM, "llama": Engine.LLAMA_CPP}
-# Where a kind of engine has no rows of a quantity, the range of the one that stands for it.
+# Where a kind of engine has no rows of a quantity, the range of the one that stands for it; a time stands for
+# a speed, and a speed for a time, by its reciprocal.
 STAND_INS = {
     ("llama", "aggregate"): ("server", "aggregate"),
     ("llama", "ttft"): ("llama", "prefill"),
     ("llama", "tpot"): ("llama", "decode"),
     ("server", "prefill"): ("server", "ttft"),
 }
+TIMES = ("ttft", "tpot")
 COVERAGE = 0.80
 
 
@@ -49,6 +51,17 @@ def range_ends(these: Trials, predicted: Values, quantity: str) -> tuple[float, 
     off = (np.log(these.measured / predicted) / widening)[which]
     low, high = np.quantile(off, [(1.0 - COVERAGE) / 2.0, (1.0 + COVERAGE) / 2.0])
     return float(np.exp(min(low, -0.02))), float(np.exp(max(high, 0.02)))
+
+
+def stand_in(
+    rows: Mapping[str, Trials], outside: Mapping[str, Values], kind: str, quantity: str
+) -> tuple[float, float]:
+    """Return the ends of a quantity of which a kind of engine has no rows, by the one that stands for it."""
+    other, known = STAND_INS[kind, quantity]
+    ends = range_ends(rows[other], outside[other], known)
+    assert ends is not None
+    is_inverse = (known in TIMES) is not (quantity in TIMES)
+    return (1.0 / ends[1], 1.0 / ends[0]) if is_inverse else ends
 
 
 def calibrated() -> tuple[dict[str, Trials], Mapping[str, float], dict[str, Fit], dict[str, Values]]:
@@ -93,9 +106,7 @@ def document(
         ]
         for name, ends in by_quantity.items():
             if ends is None:
-                other, quantity = STAND_INS[kind, name]
-                ends = range_ends(rows[other], outside[other], quantity)
-            assert ends is not None
+                ends = stand_in(rows, outside, kind, name)
             lines.append(f"{name} = [{ends[0]:.4f}, {ends[1]:.4f}]")
         lines.append("")
     for kind, these in rows.items():

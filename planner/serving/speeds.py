@@ -88,12 +88,13 @@ def stated(
     """
     Return a speed in which a decode step measured, or estimated, elsewhere takes the place of ours.
 
-    What the prompts of others add to the time between tokens stays, and so does the time to the first: these
-    are estimates still, and with them what all sequences get. Where no prompt is reckoned with, that is the
-    stated step times the batch.
+    What the prompts of others add to the time between tokens stays, with its range, and so does the time to
+    the first: these are estimates still, and with them what all sequences get. Where no prompt is reckoned
+    with, that is the stated step times the batch.
     """
     low, high = estimated_range or (decode_tokens_per_s, decode_tokens_per_s)
-    tpot_ms = speed.tpot_ms + 1e3 / decode_tokens_per_s - 1e3 / speed.decode_tokens_per_s
+    others_ms = max(0.0, speed.tpot_ms - 1e3 / speed.decode_tokens_per_s)
+    tpot_ms = 1e3 / decode_tokens_per_s + others_ms
     aggregate = decode_tokens_per_s * work.batch
     if work.method is Method.CALIBRATED:
         request_s = request_ms(speed.ttft_ms, tpot_ms, work.output_tokens) / 1e3
@@ -101,7 +102,6 @@ def stated(
     source = SpeedSource.ESTIMATED if estimated_range else SpeedSource.MEASURED
     is_step_only = work.method is not Method.CALIBRATED
     change = aggregate / speed.aggregate_tokens_per_s
-    slower = tpot_ms / speed.tpot_ms
     return replace(
         speed,
         decode_tokens_per_s=decode_tokens_per_s,
@@ -111,8 +111,8 @@ def stated(
         aggregate_low=speed.aggregate_low * change,
         aggregate_high=speed.aggregate_high * change,
         tpot_ms=tpot_ms,
-        tpot_low=speed.tpot_low * slower,
-        tpot_high=speed.tpot_high * slower,
+        tpot_low=1e3 / high + others_ms * speed.tpot_low / speed.tpot_ms,
+        tpot_high=1e3 / low + others_ms * speed.tpot_high / speed.tpot_ms,
         source=source,
         aggregate_source=source if is_step_only else SpeedSource.ESTIMATED,
     )

@@ -218,6 +218,22 @@ def test_a_measured_speed_wins_and_is_marked():
     assert speed.aggregate_tokens_per_s < estimate.aggregate_tokens_per_s
 
 
+def test_a_stated_speed_has_a_stated_time_per_token():
+    alone = size(work(LLAMA_8B), on("RTX 4090"), measured_decode_tokens_per_s=100.0).speed
+    assert (alone.tpot_low, alone.tpot_ms, alone.tpot_high) == (10.0, 10.0, 10.0)
+    ranged = size(
+        work(LLAMA_8B), on("RTX 4090"), measured_decode_tokens_per_s=100.0, estimated_range=(80.0, 125.0)
+    ).speed
+    assert (ranged.tpot_low, ranged.tpot_ms, ranged.tpot_high) == (8.0, 10.0, 12.5)
+    # with others, what their prompts add is an estimate still
+    asked = work(LLAMA_8B, "FP8", batch=8)
+    estimate = size(asked, on("H100 SXM")).speed
+    speed = size(asked, on("H100 SXM"), measured_decode_tokens_per_s=40.0).speed
+    others_ms = estimate.tpot_ms - 1000 / estimate.decode_tokens_per_s
+    assert speed.tpot_low == pytest.approx(25 + others_ms * estimate.tpot_low / estimate.tpot_ms)
+    assert speed.tpot_high == pytest.approx(25 + others_ms * estimate.tpot_high / estimate.tpot_ms)
+
+
 def test_a_measured_speed_is_the_pages_aggregate():
     sizing = size(work(QWEN_480B, method=Method.SIMPLE), Machine(gpu=H100), measured_decode_tokens_per_s=3.4)
     assert sizing.speed.aggregate_tokens_per_s == 3.4

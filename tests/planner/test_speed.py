@@ -548,6 +548,16 @@ def test_thin_evidence_widens_a_span_at_both_ends():
     assert thin.high > good.high
 
 
+@pytest.mark.parametrize(
+    ("kind", "time", "speed"),
+    [("llama", "tpot", "decode"), ("llama", "ttft", "prefill"), ("server", "ttft", "prefill")],
+)
+def test_a_range_of_times_that_stands_for_speeds_is_their_reciprocal(kind, time, speed):
+    times, speeds = spans()[kind, time], spans()[kind, speed]
+    assert times.low == pytest.approx(1 / speeds.high, abs=1e-4)
+    assert times.high == pytest.approx(1 / speeds.low, abs=3e-4)
+
+
 def test_the_speed_of_many_streams_is_the_reciprocal_of_their_time():
     gpu = all_gpus()["H100 SXM"]
     times, speeds = span_of(gpu, Engine.VLLM, "tpot"), decode_span_of(gpu, Engine.VLLM, 8)
