@@ -15,7 +15,7 @@ from planner.answers.choice import (
 )
 from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.answers.explain import Explanation, explain
-from planner.answers.growing import Growing, growing, growing_texts
+from planner.answers.growing import Growing, growing, growing_text
 from planner.answers.mixedsummary import mixed_text
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
@@ -305,7 +305,7 @@ def plan(
         model=model,
         quant=quant,
         verdict=verdict(found, model.name, excluded, has_prices=bool(market.used or shop.candidates)),
-        proof=tuple(proof(found, excluded)),
+        proof=(*proof(found, excluded), *([] if grown is None else [growing_text(grown, money)])),
         options=options,
         excluded=excluded,
         recommended=recommend_from(fleet, terms, to_recommend),
@@ -324,10 +324,7 @@ def plan(
     )
     found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
     notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
-    notes += [
-        *growing_texts(scenario, assumptions, grown, money),
-        *([] if sure is None else [change_text(sure, money)]),
-    ]
+    notes += [] if sure is None else [change_text(sure, money)]
     return replace(made, notes=(*made.notes, *notes))
 
 

@@ -1,6 +1,6 @@
 """A demand that grows: what each way costs over the term when machines are added as they are needed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,9 +8,7 @@ import numpy as np
 from planner.answers.cashflow import CashFlow
 from planner.answers.choice import passed_over
 from planner.answers.money import Money
-from planner.assumptions import Assumptions
 from planner.catalogues.purchases import Purchase
-from planner.scenario import Scenario
 from planner.supply.growth import GROWTH
 from planner.supply.operate import Fleet, OperatingPoint, Refused
 from planner.supply.options import BuyBasis, Kind, Option, RentBasis
@@ -138,22 +136,16 @@ def growing(
     )
 
 
-def growing_texts(
-    scenario: Scenario, assumptions: Assumptions, grown: Growing | None, money: Money
-) -> Iterable[str]:
+def growing_text(grown: Growing, money: Money) -> str:
     """Say what the growth of the demand does to the answer."""
-    growth = assumptions[GROWTH]
-    if growth == 0.0:
-        return
-    if grown is None:
-        yield f"{GROWTH} is set, and no demand is given that could grow (--tokens-per-month)."
-        return
-    lead = f"The demand changes by {growth:+.0%} a year; the ranking is for that of the first month."
+    lead = (
+        f"The demand changes by {grown.growth_per_year:+.0%} a year; the ranking, and when buying pays, are "
+        "for that of the first month."
+    )
     if not grown.ways:
-        yield f"{lead} No machine carries it to the end of the term."
-        return
+        return f"{lead} No machine carries it to the end of the term."
     parts = [f"{_VERBS[way.option.kind]} {way.text} {money.text(way.usd_over_term)}" for way in grown.ways]
-    yield (
+    return (
         f"{lead} Over the {grown.months[-1]:g} months of the term, machines added as they are needed, "
         f"cheapest first: {', '.join(parts)}."
     )

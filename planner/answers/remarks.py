@@ -48,7 +48,7 @@ def remarks(
         *_prices(scenario, options, rental),
         *_not_counted(options, rental, purchase, scenario),
         *_settings(scenario, assumptions, options, measurement),
-        *unused_settings(options, assumptions),
+        *unused_settings(options, assumptions, has_demand=scenario.has_demand),
         *_left_open(assumptions, options),
         *_currency(money),
     ]

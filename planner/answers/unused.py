@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from planner.assumptions import Assumptions
 from planner.catalogues.gpus import all_gpus
+from planner.supply.growth import GROWTH
 from planner.supply.options import BuyBasis, Kind, Option
 from planner.supply.shop import Housing, housing_of
 
@@ -32,15 +33,17 @@ class _Listed:
     owned: Sequence[BuyBasis]
     bought: Sequence[BuyBasis]  # the same without what is there already
     has_server: bool
+    has_demand: bool
 
 
-def unused_settings(options: Sequence[Option], assumptions: Assumptions) -> list[str]:
+def unused_settings(options: Sequence[Option], assumptions: Assumptions, *, has_demand: bool) -> list[str]:
     """
     Return a line for each value of --set that no option of the plan uses.
 
     Args:
         options: All that are priced.
         assumptions: The values in use.
+        has_demand: Whether tokens are asked for, not hours of presence only.
     """
     owning = [(each, each.basis) for each in options if isinstance(each.basis, BuyBasis)]
     listed = _Listed(
@@ -50,6 +53,7 @@ def unused_settings(options: Sequence[Option], assumptions: Assumptions) -> list
         owned=[basis for _, basis in owning],
         bought=[basis for each, basis in owning if not each.is_own],
         has_server=any(_is_server(each, basis) for each, basis in owning),
+        has_demand=has_demand,
     )
     return [
         f"--set {name}={value:g} has no effect here: {why}."
@@ -73,6 +77,8 @@ def _reasons(name: str, listed: _Listed) -> Iterator[str]:
         (("spot_lost_work_fraction",), lambda: not any(each.is_spot for each in listed.rentals),
          "no spot machine is listed (--tier spot)"),
         (("rent_shock_months",), lambda: get["rent_shock_fraction"] == 0.0, "rents have no shock"),
+        ((GROWTH,), lambda: not listed.has_demand,
+         "no demand is given that could grow (--tokens-per-month)"),
         (_APIS, lambda: not listed.apis, "no API is listed"),
         (_OWNING, lambda: not listed.owned, "nothing to buy or own is listed"),
         ((*_AT_THE_START, "purchase_usd"), lambda: not listed.bought, "nothing is bought"),

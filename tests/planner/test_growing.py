@@ -125,7 +125,10 @@ def test_the_document_the_cash_and_the_sentence_say_the_same() -> None:
     for kind, line in lines.items():
         assert line is not None
         assert sum(line) == pytest.approx(totals[kind])
-    (note,) = (each for each in found.notes if "The demand changes by +100% a year" in each)
+    note = found.proof[-1]
+    assert note.startswith(
+        "The demand changes by +100% a year; the ranking, and when buying pays, are for that"
+    )
     assert "Over the 24 months of the term" in note
     assert f"renting {way(found, Kind.RENT).text} {totals['rent']:,.0f} USD" in note
 
