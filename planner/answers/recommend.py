@@ -61,7 +61,9 @@ class Recommended:
     """Hardware by kind; None where none of that kind holds the workload."""
 
     best_single_gpu: Choice | None  # cheapest, then smallest, single GPU
-    best_multi_gpu: Choice | None  # cheapest of several GPUs in one machine
+    best_multi_gpu: (
+        Choice | None
+    )  # cheapest of several GPUs in one machine that beats the one in price or speed
     best_value: Choice | None  # cheapest of both
     unified_memory: Choice | None
     cheapest_cloud: Choice | None
@@ -187,19 +189,26 @@ def _to_buy(
     min_tokens_per_s: float,
     as_of: date | None = None,
 ) -> dict[str, Choice | None]:
-    """Return the recommended machines to buy, by kind: of each device the smallest number that serves."""
+    """
+    Return the recommended machines to buy, by kind: of each device one, and the smallest number that serves.
+
+    Several of a device that serves alone count as well where they are cheaper or faster than the best single
+    one; or only what is sold as a rack would be left of them.
+    """
     single: list[Choice] = []
     multi: list[Choice] = []
     unified: list[Choice] = []
     for candidate in candidates:
-        found = (choice_of(candidate, count) for count in candidate.counts)
-        choice = next((each for each in found if each is not None), None)
-        if choice is None:
-            continue
-        if candidate.housing is Housing.COMPLETE:
-            unified.append(choice)
-        else:
-            (single if choice.gpu_count == 1 else multi).append(choice)
+        ones = tuple(count for count in candidate.counts if count == 1)
+        many = tuple(count for count in candidate.counts if count > 1)
+        is_complete = candidate.housing is Housing.COMPLETE
+        for counts, kind in ((ones, single), (many, multi)):
+            found = (choice_of(candidate, count) for count in counts)
+            choice = next((each for each in found if each is not None), None)
+            if choice is not None:
+                (unified if is_complete else kind).append(choice)
+    one = _best(single, min_tokens_per_s, as_of)
+    multi = [choice for choice in multi if one is None or _is_worth(choice, one)]
     valued = [choice for choice in (*single, *multi) if choice.usd is not None]
     kinds = {
         "best_single_gpu": single,
@@ -208,6 +217,13 @@ def _to_buy(
         "unified_memory": unified,
     }
     return {name: _best(choices, min_tokens_per_s, as_of) for name, choices in kinds.items()}
+
+
+def _is_worth(several: Choice, one: Choice) -> bool:
+    """Whether a machine of several GPUs is cheaper than one of a single GPU, or faster for a user."""
+    is_cheaper = several.usd is not None and (one.usd is None or several.usd < one.usd)
+    speed = one.user_tokens_per_s or 0.0
+    return is_cheaper or (several.user_tokens_per_s or 0.0) > speed
 
 
 def _best(choices: Iterable[Choice], min_tokens_per_s: float, as_of: date | None) -> Choice | None:

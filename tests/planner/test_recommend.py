@@ -1,3 +1,5 @@
+import pytest
+
 from planner.answers.recommend import Choice, Recommended, recommend
 from planner.catalogues.models import find_model
 from planner.catalogues.quants import find_quant
@@ -94,3 +96,19 @@ def vars_of(found: Recommended) -> list[Choice]:
 def test_no_device_without_a_speed_is_recommended() -> None:
     for found in (recommended(SMALL), recommended(CODER), plan_of([], SMALL).recommended):
         assert all(choice.decode_tokens_per_s is not None for choice in vars_of(found))
+
+
+@pytest.mark.parametrize("of", ["a plan", "a workload"])
+def test_several_gpus_are_the_cheapest_that_serve_and_no_rack_where_one_would_do(of: str) -> None:
+    found = plan_of([], SMALL).recommended if of == "a plan" else recommended(SMALL)
+    several, single, best = found.best_multi_gpu, found.best_single_gpu, found.best_value
+    assert several is not None
+    assert single is not None
+    assert best is not None
+    assert several.gpu_count == 2
+    # Two cards with their computer, faster than one: far below a rack of 72 at 3,300,000 USD.
+    assert several.usd is not None
+    assert several.usd < 10_000
+    assert several.user_tokens_per_s > single.user_tokens_per_s  # type: ignore[operator]
+    assert not several.is_slower_than(10.0)
+    assert best.usd == min(several.usd, single.usd)  # type: ignore[type-var]
