@@ -153,7 +153,7 @@ class Ownership:
     usd_per_kwh: Amount
     rated_kw: Amount  # what a colocation contract counts
     colo_usd_per_kw_month: Amount = 0.0
-    colo_includes_energy: Amount = 0.0  # 1: the price per kW pays the energy too
+    colo_includes_energy: Amount = 0.0  # 1: the price per kW, where there is one, pays the energy too
     support_fraction_per_year: Amount = 0.0  # of machine_usd
     staff_fte: Amount = 0.0
     staff_usd_per_fte_year: Amount = 0.0
@@ -213,6 +213,20 @@ class OwnCost:
         return (self.depreciation_usd + self.running_usd) / MONTHS_PER_YEAR
 
 
+def metered_fraction(colo_usd_per_kw_month: Amount, colo_includes_energy: Amount) -> Amount:
+    """
+    Share of the energy that is paid by the meter: all of it where no space is rented. [fraction]
+
+    Args:
+        colo_usd_per_kw_month: Of the space; 0: none is rented. [USD/kW-month]
+        colo_includes_energy: 1 where that price holds the energy.
+
+    Source:
+        docs/methodology.md, "Owning".
+    """
+    return 1.0 - colo_includes_energy * np.sign(colo_usd_per_kw_month)
+
+
 def own_cost(ownership: Ownership) -> OwnCost:
     """
     Return what owning this machine costs.
@@ -225,7 +239,7 @@ def own_cost(ownership: Ownership) -> OwnCost:
     extras = price * (ownership.network_fraction + ownership.spares_fraction) + ownership.setup_usd
     capex = (price + extras) * counts
     resale = price * ownership.resale_fraction * counts
-    metered = 1.0 - ownership.colo_includes_energy
+    metered = metered_fraction(ownership.colo_usd_per_kw_month, ownership.colo_includes_energy)
     return OwnCost(
         capex_usd=capex,
         resale_usd=resale,

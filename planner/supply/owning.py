@@ -15,6 +15,7 @@ from planner.cost import (
     OwnCost,
     Ownership,
     energy_kwh_per_month,
+    metered_fraction,
     own_cost,
     resale_fraction,
     token_prices,
@@ -251,7 +252,7 @@ def _by_hour(load_kw: float, utilisation: float, terms: Terms, month: float) -> 
     get = terms.assumptions
     idle = get["idle_power_fraction"]
     drawn = utilisation + (1.0 - utilisation) * idle - idle * get["on_outside_hours_fraction"]
-    metered = 1.0 - get["colo_includes_energy"]
+    metered = float(metered_fraction(get["colo_usd_per_kw_month"], get["colo_includes_energy"]))
     hour = load_kw * max(drawn, 0.0) * get["pue"] * terms.usd_per_kwh * metered
     return hour, max(0.0, month - hour * min(terms.scenario.hours_per_month, HOURS_PER_MONTH))
 

@@ -74,6 +74,11 @@ def test_energy_is_counted_once_where_the_space_holds_it() -> None:
     assert own_cost(replace(REFERENCE, colo_includes_energy=1.0)).energy_usd == 0.0
 
 
+def test_energy_is_metered_where_no_space_is_rented_whatever_its_price_would_hold() -> None:
+    home = replace(REFERENCE, colo_usd_per_kw_month=0.0)
+    assert own_cost(replace(home, colo_includes_energy=1.0)).energy_usd == own_cost(home).energy_usd > 0.0
+
+
 def test_owned_hardware_costs_its_running_only() -> None:
     cost = own_cost(replace(REFERENCE, is_sunk=True))
     assert cost.capex_usd == cost.resale_usd == cost.capital_usd == cost.depreciation_usd == 0.0

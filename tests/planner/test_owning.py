@@ -250,3 +250,15 @@ def test_price_set_without_a_gpu_reaches_every_machine_and_says_so() -> None:
     found = plan_of([rate()], SMALL, set=["purchase_usd=25000"])
     assert {option.purchase_usd for option in found.options if option.kind is Kind.BUY} == {25_000}
     assert any("set for every machine" in note for note in found.notes)
+
+
+def test_a_contract_that_holds_the_energy_has_no_effect_where_no_space_is_rented() -> None:
+    asked = {"gpu": "B200", "gpus": 2, "hours_per_day": 8}
+    plain = bought(plan_of([rate()], **asked), "B200")
+    found = plan_of([rate()], **asked, set=["colo_includes_energy=1"])
+    held = bought(found, "B200")
+    assert any("colo_includes_energy=1 has no effect here" in note for note in found.notes)
+    assert held.usd_per_month == plain.usd_per_month
+    assert held.break_even_hours_per_day == plain.break_even_hours_per_day
+    colo = bought(plan_of([rate()], **asked, owner="colo", set=["colo_includes_energy=1"]), "B200")
+    assert (colo.energy_usd_per_month, basis_of(colo).own_usd_per_hour) == (0.0, 0.0)
