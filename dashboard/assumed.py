@@ -72,7 +72,7 @@ def table(
     )
     refused = session.pop(_REFUSED, None)
     if refused:
-        st.warning(parts.plain(refused))
+        st.warning(parts.wrong(refused))
 
 
 def others(scenario: Scenario) -> list[Influence]:
@@ -120,8 +120,9 @@ def _take(session: MutableMapping[Any, Any], key: str, names: Sequence[str]) -> 
             continue
         name, typed = names[int(place)], cells[NOW]
         try:
+            title = all_assumptions()[name].title if name in all_assumptions() else name
             most = FIELDS[name].most if name in FIELDS else most_of(name)
-            value = None if typed in (None, "") else typed_number(name, typed, "a number", most=most)
+            value = None if typed in (None, "") else typed_number(title, typed, "a number", most=most)
             refused = change(session, name, value)
         except PlannerError as error:
             refused = str(error)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import address, data, state
 from dashboard.form.inputs import draw_inputs
-from dashboard.parts import plain
+from dashboard.parts import plain, wrong
 from planner.errors import PlannerError
 from planner.scenario import Scenario
 
@@ -55,16 +55,18 @@ def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) 
         scenario = state.from_widgets(session)
     except PlannerError as error:
         _draw_ways(ways, pages, address.last())
-        head.error(plain(error), icon=":material/error:")
+        head.error(wrong(error), icon=":material/error:")
         st.stop()
     complaints = address.complaints(scenario)
     scenario, said = data.with_known_regions(scenario)
     for complaint in said:
-        messages.warning(plain(complaint), icon=":material/warning:")
+        messages.warning(wrong(complaint), icon=":material/warning:")
     _draw_ways(ways, pages, scenario)
     address.write(scenario, page)
     for complaint in complaints:
-        messages.warning(f"In the address: {plain(complaint)}", icon=":material/link_off:")
+        messages.warning(
+            f"In the address: {wrong(complaint, is_of_address=True)}", icon=":material/link_off:"
+        )
     if scenario.currency != "USD":
         messages.caption(plain(data.money(scenario).rate_text or ""))
     made = Frame(page, head, scenario)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from dashboard import tables
-from dashboard.form.fields import with_controls
+from dashboard.form.fields import with_controls, with_labels
 from planner.errors import PlannerError
 from pricing.errors import PricingError
 
@@ -42,13 +42,18 @@ def note(text: str) -> str:
     return _COMMAND.sub(r"`\1`", plain(with_controls(text)))
 
 
+def wrong(error: object, *, is_of_address: bool = False) -> str:
+    """Return what is wrong as Markdown shows it, options by the labels of their fields."""
+    return plain(with_labels(str(error), is_of_address=is_of_address))
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """Show one line in place of a traceback."""
     try:
         yield
     except (PlannerError, PricingError) as error:
-        st.error(plain(error), icon=":material/error:")
+        st.error(wrong(error), icon=":material/error:")
     except Exception as error:
         log.exception("the page failed")
         what = plain(f"{type(error).__name__}: {error}"[:300])

@@ -145,7 +145,7 @@ def _below_the_verdict(found: Plan) -> None:
         words = ", ".join(f"{state.FIELDS[name].label}" for name in narrowed)
         st.caption(f"Only a part of the market is considered: {parts.plain(words)} under More assumptions.")
     for warning in found.scenario.warnings:
-        st.warning(parts.note(warning), icon=":material/warning:")
+        st.warning(parts.wrong(warning), icon=":material/warning:")
 
 
 def _charts(found: Plan) -> None:

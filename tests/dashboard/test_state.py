@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from dashboard import state
-from planner.errors import InvalidScenario
+from dashboard.form.fields import with_labels
+from planner.errors import InvalidScenario, PlannerError
 from planner.scenario import Scenario
 
 
@@ -301,3 +302,48 @@ def test_with_a_load_of_the_day_the_hours_of_the_slider_do_not_enter_the_questio
 )
 def test_the_hours_of_a_load_of_the_day_are_those_with_load(text, hours):
     assert state.profile_hours({"load_profile": text}) == hours
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"tokens_per_month": "1e9", "requests_per_s": "2"},
+            'Demand [requests/s]: 2.0 is not allowed; give either "Demand [requests/s]" or '
+            '"Demand [output tokens/month]", not both',
+        ),
+        (
+            {"electricity_region": "DE", "electricity_usd_per_kwh": "0.3"},
+            "Electricity region: 'DE' is not allowed; give either a region or "
+            '"Electricity [USD/kWh]", not both',
+        ),
+        (
+            {"set": ["pue=50"]},
+            "Other assumptions, pue: 50.0 is not allowed; give a number from 1 to 5 ratio",
+        ),
+        (
+            {"set": ["hours_per_day=4"]},
+            "Other assumptions: 'hours_per_day' is not allowed; give its own option instead: "
+            '"Hours a day [h]"',
+        ),
+        (
+            {"rent_path": "shock", "set": ["rent_shock_fraction=0"]},
+            "Rents in the months to come: 'shock' is not allowed; give decline or flat with "
+            'rent_shock_fraction=0 under "Other assumptions": there is no shock',
+        ),
+        ({"set": ["pux=1"]}, "unknown assumption 'pux'; close matches: pue"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_labels_of_the_page(options, said):
+    with pytest.raises(PlannerError) as refused:
+        state.from_widgets({"model": "qwen3-8b", **options})
+    assert with_labels(str(refused.value)) == said
+
+
+def test_what_is_wrong_in_an_address_has_its_name_behind_the_label():
+    _, (complaint,) = state.read_address({"peak_factor": "2"})
+    assert with_labels(complaint, is_of_address=True) == (
+        'Peak over mean load (peak_factor): 2.0 is not allowed; give "Demand [output tokens/month]" or '
+        '"Demand [requests/s]" with it: the mean; the default is used'
+    )
+    assert with_labels("bogus: not an option, ignored", is_of_address=True) == "bogus: not an option, ignored"

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import address, app, data, documents, parts, simulator, state, tables, what_if
 from dashboard.commands.web import SETTINGS
+from dashboard.form.fields import with_controls
 from dashboard.rows import market_rows, plan_rows
 from planner.export import FORMATS
 from planner.scenario import Scenario
@@ -203,7 +204,8 @@ def test_what_the_address_has_wrong_is_said_and_leaves_no_page_blank(database, p
     test = opened(page, **{name: value})
     assert [error.value for error in (*test.exception, *test.error)] == []
     said = [unescaped(warning.value) for warning in test.warning]
-    assert any(text.startswith(f"In the address: {name}: ") for text in said)
+    label = f"{state.FIELDS[name].label} ({name})" if name in state.FIELDS else name
+    assert any(text.startswith(f"In the address: {label}: ") for text in said)
     assert test.subheader
 
 
@@ -226,7 +228,7 @@ def test_options_that_exclude_each_other_are_one_line_and_not_a_traceback(databa
     test.text_input(key="electricity_usd_per_kwh").set_value("0.3")
     test.selectbox(key="electricity_region").set_value("DE").run()
     assert [error.value for error in test.exception] == []
-    assert "either a region" in test.error[0].value
+    assert unescaped(test.error[0].value).startswith("Electricity region: 'DE' is not allowed")
 
 
 def test_a_database_that_cannot_be_used_is_one_line(tmp_path, monkeypatch):
@@ -296,9 +298,30 @@ def test_settings_of_serving_are_in_the_address_said_and_folded(database):
 def test_options_in_sentences_are_named_by_their_control_and_commands_stay():
     said = parts.note("more with --offload 0.72 or --limit 0; see `breakeven plan --assumptions`")
     assert unescaped(said) == (
-        'more with "Weights in system RAM [fraction]" 0.72 or --limit 0; see `breakeven plan --assumptions`'
+        'more with 0.72 under "Weights in system RAM [fraction]" or --limit 0; '
+        "see `breakeven plan --assumptions`"
     )
     assert "`breakeven plan --assumptions`" in said
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("; --tier spot plans with spot machines", '; spot under "Tiers" plans with spot machines'),
+        (
+            "Not in the rents: set-up; --set adds it.",
+            'Not in the rents: set-up; "Other assumptions" adds it.',
+        ),
+        (
+            "too old; --set max_purchase_age_years=6 takes more",
+            'too old; max_purchase_age_years=6 under "Other assumptions" takes more',
+        ),
+        ("Give --tokens-per-month or more", 'Give "Demand [output tokens/month]" or more'),
+        ("use --kv-dtype q8_0", 'use q8_0 under "Precision of the cache"'),
+    ],
+)
+def test_a_value_stands_before_its_control(sentence, said):
+    assert with_controls(sentence) == said
 
 
 def test_a_purchase_without_a_break_even_says_why(database, monkeypatch):
