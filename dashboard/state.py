@@ -61,6 +61,7 @@ PAGE_KEYS: Mapping[str, Mapping[str, Any]] = {
     "compare": {"show_models": [], "show_gpus": []},
 }
 MOST_RESERVE_GB = 100_000.0  # room for caches that the capacity screen takes
+_SINGLE = {"v", *(name for name, field in FIELDS.items() if field.kind is not Kind.MANY)}
 _ALL_PAGE_KEYS = {name for keys in PAGE_KEYS.values() for name in keys}
 _DEFAULTS = Scenario(model=DEFAULT_MODEL)
 # The widget of a day offers this span; outside of it no prices are known.
@@ -80,6 +81,9 @@ def read_address(params: Mapping[str, Any]) -> tuple[Scenario, list[str]]:
     asked = {name: value for name, value in params.items() if name not in _ALL_PAGE_KEYS}
     given = {name: _single(value) for name, value in asked.items() if name not in NOT_IN_THE_ADDRESS}
     complaints = [f"{name}: only the command line reads files, ignored" for name in asked.keys() - given]
+    for name in [name for name, value in given.items() if isinstance(value, list) and name in _SINGLE]:
+        values = ", ".join(map(str, given.pop(name)))
+        complaints.append(f"{name}: given more than once ({values}); the default is used")
     for name, splits in _LISTS.items():
         if name in given:
             given[name], more = _usable_items(name, given[name], splits)
@@ -217,8 +221,8 @@ def permalink(scenario: Scenario, path: str = "/") -> str:
 
 
 def _single(value: Any) -> Any:
-    """Return the one value of a list that holds one."""
-    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    """Return the one value of a list that holds one, be it several times."""
+    return value[0] if isinstance(value, list | tuple) and len(set(value)) == 1 else value
 
 
 def _about(name: str, error: Exception) -> str:

@@ -74,6 +74,22 @@ def test_a_bad_value_falls_back_to_the_default_and_is_reported(name, value, said
     assert said in complaints[0]
 
 
+def test_an_option_given_more_than_once_is_said_and_not_chosen_from():
+    scenario, complaints = state.read_address(
+        {"hours_per_day": ["8", "9"], "v": ["1", "2"], "bogus": ["1", "2"]}
+    )
+    assert scenario == Scenario(model="qwen3-coder-480b-a35b")
+    assert complaints == [
+        "hours_per_day: given more than once (8, 9); the default is used",
+        "v: given more than once (1, 2); the default is used",
+        "bogus: not an option, ignored",
+    ]
+    assert state.read_address({"hours_per_day": ["8", "8"]}) == (
+        Scenario(model="qwen3-coder-480b-a35b", hours_per_day=8.0),
+        [],
+    )
+
+
 def test_a_value_outside_the_range_of_its_widget_is_brought_into_it_and_reported():
     scenario, complaints = state.read_address({"budget_usd": "1e12"})
     assert scenario.budget_usd == 1e9
