@@ -37,7 +37,7 @@ def use_text(scenario: Scenario) -> str:
 def tokens_text(tokens: float) -> str:
     """Write a number of tokens shortly."""
     for size, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
-        if tokens >= size:
+        if round(tokens / size, 4) >= 1.0:  # 999.96 million would be written as 1,000.0
             return f"{tokens / size:,.1f} {word}"
     return f"{tokens:,.0f}"
 
