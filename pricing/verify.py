@@ -157,6 +157,7 @@ def _case(
         counts=counts,
         twice={key: found for key, found in prices.items() if len(found) > 1},
         exchanged=together.mispaired(),
+        copied=together.copied(),
         returned=together.returned(),
         mended=together.mended(),
         factors=together.factors,

@@ -65,6 +65,7 @@ class Case:
     twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
     exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
     returned: frozenset[int] = frozenset()  # id() of offers that an old page would show so
+    copied: frozenset[int] = frozenset()  # id() of offers that took exactly the price of another
     mended: frozenset[int] = frozenset()  # id() of offers that an error of a night or two had hit
     factors: Mapping[int, float] = field(default_factory=dict)  # id() of an offer of a list, and its move
     moved: tuple[int, int] | None = None  # of how many of a list most moved at once

@@ -150,6 +150,17 @@ class Together:
             if now == _exact(_per(neighbour, before, is_per_gpu)):
                 stepped.add(id(change.offer))
 
+    def copied(self) -> frozenset[int]:
+        """Return the id() of offers that took exactly the price of another row of the list, which stands."""
+        changed = {id(change.offer) for change in self.changes}
+        standing: dict[tuple[object, ...], set[object]] = defaultdict(set)
+        for offer, before in self._rows:
+            if before is not None and id(offer) not in changed:
+                for key, what in _prices(offer):
+                    standing[key].add(what)
+        own = [change.offer for change in self.changes if change.is_own]
+        return frozenset(id(one) for one in own if any(standing[key] - {what} for key, what in _prices(one)))
+
     def returned(self) -> frozenset[int]:
         """
         Return the id() of offers that went back to an earlier price: all where half of all changes did, else
@@ -263,6 +274,15 @@ def _exact(usd: Decimal | float) -> float:
 def _per(offer: Offer, usd: float, is_per_gpu: bool) -> float:
     """Return an amount as it stands, or for one whole GPU."""
     return usd / offer.gpu_count / (offer.gpu_fraction or 1.0) if is_per_gpu else usd
+
+
+def _prices(offer: Offer) -> list[tuple[tuple[object, ...], object]]:
+    """Return the price of a machine and of one GPU, each with what would cost the same anyway."""
+    usd, place = float(offer.usd_per_hour), region_key(offer.provider, offer.region)
+    return [
+        ((offer.tier, place, _exact(usd)), (offer.gpu, offer.gpu_count)),
+        ((offer.tier, place, _exact(_per(offer, usd, is_per_gpu=True)), "each"), offer.gpu),
+    ]
 
 
 def _device(offer: Offer) -> tuple[object, ...]:

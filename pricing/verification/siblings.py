@@ -105,6 +105,13 @@ def rows_are_paired(offer: Offer, case: Case) -> str | None:
     )
 
 
+def is_not_copied(offer: Offer, case: Case) -> str | None:
+    """A price that becomes exactly that of another GPU of the list may have been read from its row."""
+    if id(offer) not in case.copied or case.is_of_asks or id(offer) in case.mended:
+        return None
+    return f"{dollars(offer.usd_per_hour)} USD is what another GPU of the list costs: waits to be confirmed"
+
+
 def answer_is_sound(offer: Offer, case: Case) -> str | None:
     """Of an answer whose other changes are mostly impossible no change is taken."""
     if case.doubt is None or case.list_ratio(offer) is None:

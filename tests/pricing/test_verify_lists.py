@@ -152,3 +152,36 @@ def test_where_another_price_goes_back_further_the_page_is_an_old_one() -> None:
     now += [known_as(row, days_ago=30, last_seen_at=NOW - DAY) for row in by("1.1", right[5:])]
     found = verify(right, now, kinds=KINDS)
     assert [one.verdict is Verdict.VERIFIED for one in found] == [False] * 2 + [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize(
+    ("gpu", "price", "expected"),
+    [
+        ("H100 SXM", "3.99", False),  # as H200 SXM
+        ("A100 80GB PCIe", "1.60", False),  # as A100 80GB SXM
+        ("A100 80GB PCIe", "1.61", True),
+    ],
+)
+def test_a_price_that_becomes_that_of_another_row_is_seen_twice(gpu: str, price: str, expected: bool) -> None:
+    now = [replace(row, usd_per_hour=Decimal(price)) if row.gpu == gpu else row for row in rows()]
+    row = next(one for one in now if one.gpu == gpu)
+    (found,) = [one for one in judge(now) if one.gpu == gpu]
+    assert (found.verdict is Verdict.VERIFIED) is expected
+    assert expected or found.reasons == (
+        f"{price} USD is what another GPU of the list costs: waits to be confirmed",
+    )
+    (again,) = [one for one in judge(now, *after(1, row)) if one.gpu == gpu]
+    assert again.verdict is Verdict.VERIFIED
+
+
+def test_sizes_of_one_gpu_and_prices_that_move_together_are_no_copies() -> None:
+    sizes = [offer(f"{3 * count}", gpu_count=count) for count in (1, 2, 4)]
+    before = [
+        known_as(row, days_ago=9) for row in (*sizes[:2], replace(sizes[2], usd_per_hour=Decimal("12.60")))
+    ]
+    assert {one.verdict for one in verify(sizes, before, kinds=KINDS)} == {Verdict.VERIFIED}
+    both = [
+        replace(row, usd_per_hour=Decimal("3.60")) if row.gpu in {"H200 SXM", "H100 SXM"} else row
+        for row in rows()
+    ]
+    assert {one.verdict for one in judge(both)} == {Verdict.VERIFIED}
