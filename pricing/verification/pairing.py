@@ -1,6 +1,7 @@
 """What the changed prices of a run say together: names out of step, an old page, a whole list that moved."""
 
 import statistics
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -209,9 +210,9 @@ class Together:
         for side in ([one for one in factors if one < 1], [one for one in factors if one > 1]):
             moved = [one for one in side if not is_same(one, 1.0)]
             for start, low in enumerate(moved):
-                near = [one for one in moved[start:] if one <= low * ALIKE]
-                if len(near) > found.moved:
-                    found = Scaled(len(near), len(factors), low, near[-1])
+                end = bisect_right(moved, low * ALIKE)
+                if end - start > found.moved:
+                    found = Scaled(end - start, len(factors), low, moved[end - 1])
         return found if len(factors) >= MASS_ROWS and found.moved > MASS_SHARE * len(factors) else None
 
 
