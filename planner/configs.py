@@ -29,8 +29,16 @@ _OTHER_KINDS = re.compile(
     r"|compress_r|layers_block_type|hybrid_|conv_L_cache|kda_|attn_type_list|attn_layer_|full_attention_interval"
     r"|index_(topk|n_heads|head_dim)|indexer_|block_configs|lightning|rwkv|altup_|laurel_|time_mix|retention"
     r"|sparse_attention_config|attention_chunk_size|hidden_size_per_layer_input|num_kv_shared_layers|cla_"
-    r"|cross_attention_layers|moe_hidden_size|n_recurrent|recurrent_|[A-Za-z]+_cycles|num_loops)"
+    r"|cross_attention_layers|moe_hidden_size|n_recurrent|recurrent_|[A-Za-z]+_cycles|num_loops"
+    r"|block_types|lru_|attention_window_size|kv_shar|shared_kv|state_size|\w*(retention|recurrent|wkv))"
 )
+# Models that generate no text token by token, and recurrences that are not modelled, by model_type.
+# Source: transformers 5.24.0, the configuration classes of these names; fla-org/flash-linear-attention.
+_ENCODERS = re.compile(
+    r"\w*(bert|electra|clip|siglip|dinov\d|wav2vec)\w*|(deberta|xlm|vit)([-_]\w+)*|nomic\w*|mpnet"
+    r"|(m|um|long|switch_|flan-)?t5\w*|(m|led_)?bart|marian|pegasus|whisper|esm|layoutlm\w*|xlnet|funnel"
+)
+_RECURRENCES = re.compile(r"rwkv\w*|recurrent_gemma|griffin|retnet|xlstm|hgrn\d?|gla|gsa|based|ttt|delta_net")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,15 @@ def _refuse_unknown_kinds(config: Config) -> None:
     """Refuse a `model_type` that is not known and has fields of another kind than plain attention."""
     if config.family is not None:
         return
+    kind = config.model_type
+    if _ENCODERS.fullmatch(kind) or config.top.get("is_encoder_decoder") is True:
+        what = f"model_type {kind!r} is an encoder, or a pair of encoder and decoder: no language model that"
+        raise UnreadableModel(
+            config.where, f"{what} writes on token by token, so neither cache nor speed are known"
+        )
+    if _RECURRENCES.fullmatch(kind):
+        what = f"model_type {kind!r} is not known and keeps a recurrent state"
+        raise UnknownArchitecture(config.where, f"{what}; name a type that is built alike", ("model_type",))
     other = sorted(name for name in config.text if _OTHER_KINDS.match(name) and config.has(name))
     if other and "layer_types" not in config.facts:
         what = (

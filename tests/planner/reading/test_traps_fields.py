@@ -261,6 +261,12 @@ def test_an_unknown_type_with_familiar_fields_is_read_and_marked():
         {"conv_L_cache": 3},
         {"full_attention_interval": 4},
         {"index_topk": 2048},
+        {"block_types": ["recurrent", "recurrent", "attention"]},
+        {"lru_width": 2560},
+        {"attention_window_size": 2048},
+        {"kv_share_layers": 4},
+        {"decoder_retention_heads": 8},
+        {"state_size": 16},
     ],
     ids=lambda field: next(iter(field)),
 )
@@ -268,6 +274,34 @@ def test_an_unknown_type_with_fields_of_another_kind_is_refused_not_guessed(fiel
     with pytest.raises(UnknownArchitecture, match=r"model_type 'brand_new' is not known and has") as caught:
         read(llama_8b(model_type="brand_new", hidden_act="silu", **field))
     assert caught.value.missing == ("model_type",)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["bert", "distilbert", "xlm-roberta", "modernbert", "t5", "mt5", "clip_text_model", "whisper", "bart"],
+)
+def test_encoders_are_refused_and_get_no_speed(kind):
+    with pytest.raises(UnreadableModel, match=f"model_type '{kind}' is an encoder") as caught:
+        read(llama_8b(model_type=kind, hidden_act="silu"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pair_of_encoder_and_decoder_is_refused_whatever_it_is_called():
+    with pytest.raises(UnreadableModel, match="a pair of encoder and decoder"):
+        read(llama_8b(model_type="brand_new", hidden_act="silu", is_encoder_decoder=True))
+    assert read(llama_8b(is_encoder_decoder=False)).model.num_layers == 32
+
+
+@pytest.mark.parametrize("kind", ["rwkv", "rwkv7", "recurrent_gemma", "retnet", "xlstm"])
+def test_recurrences_that_are_not_known_are_refused_with_heads_and_gate_too(kind):
+    with pytest.raises(
+        UnknownArchitecture, match=f"model_type '{kind}' is not known and keeps a recurrent state"
+    ) as caught:
+        read(llama_8b(model_type=kind, hidden_act="silu"))
+    assert caught.value.missing == ("model_type",)
+    # a stated type that is built alike wins
+    alike = read_config(llama_8b(model_type=kind), name="x", facts={"model_type": "llama"})
+    assert alike.model.num_layers == 32
 
 
 @pytest.mark.parametrize(
