@@ -144,6 +144,7 @@ def _attention(header: GgufHeader, config: dict[str, Any], layers: list[dict[str
     width = header.value("attention.value_length")
     config["v_head_dim"] = width if width != config["head_dim"] else None
     words = _words(header, layers)
+    _check_widths(header, layers, words)
     for index, word in enumerate(words):
         if word == "sliding_attention":
             for name, key in (
@@ -172,6 +173,43 @@ def _attention(header: GgufHeader, config: dict[str, Any], layers: list[dict[str
         config["sliding_window_pattern"] = every
     if any("attn_q.bias" in layer or "attn_qkv.bias" in layer for layer in layers):
         config["attention_bias"] = True
+
+
+def _check_widths(header: GgufHeader, layers: list[dict[str, Tensor]], words: list[str]) -> None:
+    """
+    Refuse fields that the tensors deny: the width of the embedding, and heads times their width.
+
+    Raises:
+        UnreadableModel: if they are not the same.
+    """
+    hidden, heads = header.value("embedding_length"), header.value("attention.head_count")
+    embedding = next((each for each in header.table.tensors if each.name == "token_embd.weight"), None)
+    if embedding is not None and _is_count(hidden) and embedding.shape[0] != hidden:
+        what = f"embedding_length is {hidden:,}, and its embedding is {embedding.shape[0]:,} wide"
+        raise UnreadableModel(header.where, what)
+    for index, layer in enumerate(layers):
+        if any(name.startswith("ssm_") for name in layer):
+            continue
+        own, of_query = (
+            value[index] if isinstance(value, list) and index < len(value) else value
+            for value in (header.value("attention.head_count_kv"), heads)
+        )
+        kv_heads = of_query if own is None else own
+        for tensor, length in (("attn_k.weight", "key_length"), ("attn_v.weight", "value_length")):
+            width = header.value(f"attention.{length}")
+            if words[index] == "sliding_attention":
+                width = header.value(f"attention.{length}_swa") or width
+            if width is None and _is_count(hidden) and _is_count(of_query):
+                width = hidden // of_query
+            held = layer.get(tensor)
+            if held is None or len(held.shape) != 2 or not _is_count(kv_heads) or not _is_count(width):
+                continue
+            is_shared_evenly = not _is_count(of_query) or of_query % kv_heads == 0  # else said elsewhere
+            if held.shape[1] != kv_heads * width and is_shared_evenly:
+                what = f"{kv_heads} KV heads of {width} are {kv_heads * width:,} wide"
+                raise UnreadableModel(
+                    header.where, f"{what}, and {tensor} of block {index} is {held.shape[1]:,}"
+                )
 
 
 def _are_telling(header: GgufHeader, model_type: str, words: list[str]) -> bool:

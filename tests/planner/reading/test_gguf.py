@@ -284,6 +284,26 @@ def test_an_architecture_that_keeps_something_else_is_refused_not_guessed():
         read(fields, LLAMA)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        (
+            "attention.head_count_kv",
+            1,
+            "1 KV heads of 128 are 128 wide, and attn_k.weight of block 0 is 1,024",
+        ),
+        ("attention.head_count_kv", 32, "32 KV heads of 128 are 4,096 wide, and attn_k.weight of block 0"),
+        ("attention.head_count_kv", [8] * 31 + [4], "attn_k.weight of block 31 is 1,024"),
+        ("attention.key_length", 64, "8 KV heads of 64 are 512 wide, and attn_k.weight of block 0 is 1,024"),
+        ("attention.value_length", 64, "512 wide, and attn_v.weight of block 0 is 1,024"),
+        ("embedding_length", 2048, "embedding_length is 2,048, and its embedding is 4,096 wide"),
+    ],
+)
+def test_fields_that_its_tensors_deny_are_refused(field, value, why):
+    with pytest.raises(UnreadableModel, match=why):
+        read(llama_8b_fields(**{f"llama.{field}": value}), LLAMA)
+
+
 START = gguf_start(llama_8b_fields(), LLAMA)
 SIZE = gguf_file_bytes(START, LLAMA)
 
