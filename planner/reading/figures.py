@@ -5,7 +5,7 @@ Tensors win over an index and an index over a count, since each knows what the n
 that a person states wins over all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from planner.catalogues.models import Model
@@ -14,7 +14,8 @@ from planner.errors import UnreadableModel
 from planner.reading.counting import ParameterCount, count_active, count_parameters
 from planner.reading.quantisation import Native, Part
 from planner.reading.safetensors import SafetensorsIndex
-from planner.reading.tensors import TensorTable, is_served
+from planner.reading.tensors import TensorClass, TensorTable, class_of, is_served, layer_of
+from planner.units import GB
 
 # More than any model has, by a factor of 100: what lies above is a misread or a joke.
 MOST_PARAMS = 10**15
@@ -22,6 +23,8 @@ MOST_PARAMS = 10**15
 DOUBTFUL_SHARE = 0.01
 # A stated label is rounded ("32B" for 32.76B): only more than that is. Source: own choice.
 DOUBTFUL_LABEL_SHARE = 0.1
+# Bits a parameter of a checkpoint: from 1-bit formats to 32 bits with draft layers. Source: own choice.
+LEAST_BITS, MOST_BITS = 1.0, 40.0
 _PLAIN_BITS = {"bf16": 16, "fp16": 16, "fp32": 32}
 
 
@@ -69,6 +72,7 @@ def with_figures(model: Model, native: Native, known: Known) -> tuple[Model, tup
     doubts = _doubts(count, total, basis, known, stored)
     if known.index is not None and known.tensors is None and stored is None and _unserved(model, known):
         doubts = (*doubts, "its index holds draft layers or doubles, whose bytes are counted as weights")
+    doubts = (*doubts, *_layer_doubts(counted, known), *_index_doubts(count, known))
     return _with_bytes(counted, native, count, known), doubts
 
 
@@ -186,6 +190,41 @@ def _doubts(
     elif stored is not None and known.params is None and count.total > stored * (1 + DOUBTFUL_SHARE):
         notes.append(f"the configuration counts {count.total:,} parameters, its files hold {stored:,} only")
     return tuple(notes)
+
+
+def _layer_doubts(model: Model, known: Known) -> tuple[str, ...]:
+    """Say which layers the files do not hold, and which they hold that the configuration does not have."""
+    if known.tensors is not None:
+        names: Iterable[str] = (tensor.name for tensor in known.tensors.tensors)
+    else:
+        names = known.index.tensor_names if known.index is not None else ()
+    kept = [name for name in names if class_of(name) not in (TensorClass.TOWER, TensorClass.DRAFT)]
+    held = {number for name in kept if (number := layer_of(name)) is not None}
+    missing = sorted(set(range(model.num_layers)) - held) if held else []
+    more = [number for number in sorted(held) if number >= model.num_layers + (model.mtp_layers or 0)]
+    said = []
+    if missing:
+        said.append(f"its files hold nothing of layer {_numbers(missing)}, of {model.num_layers} stated")
+    if more:
+        what = f"its files hold layer {_numbers(more)}, and {model.num_layers} layers are stated"
+        said.append(f"{what}: what is beyond them is not counted")
+    return tuple(said)
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    listed = ", ".join(str(number) for number in numbers[:4])
+    return listed if len(numbers) <= 4 else f"{listed} and {len(numbers) - 4} more"
+
+
+def _index_doubts(count: ParameterCount, known: Known) -> tuple[str, ...]:
+    """Say where the bytes that an index states cannot be those of the model."""
+    if known.index is None or known.tensors is not None or not known.index.total_bytes:
+        return ()
+    bits = known.index.total_bytes * 8 / count.total
+    if LEAST_BITS <= bits <= MOST_BITS:
+        return ()
+    size = f"{known.index.total_bytes / GB:,.2f} GB"
+    return (f"its index states {size}, {bits:,.1f} bits a parameter: not the size of this model",)
 
 
 def reading_notes(parts: Sequence[str], towers: Sequence[str], known: Known) -> tuple[str, ...]:

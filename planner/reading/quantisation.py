@@ -64,7 +64,8 @@ def read_native(
     plain, plain_bits = _plain_dtype(config)
     block = _block(config, quantisation)
     if block is None:
-        return Native(dtype=plain, bits=None if plain is None else dict.fromkeys(Part, plain_bits))
+        bits_of = None if plain is None else dict.fromkeys(Part, plain_bits)
+        return Native(dtype=plain, bits=bits_of, notes=_unread(config))
     name = format_name(block)
     if name is None:
         method = str(block.get("quant_method") or block.get("quant_algo") or "an unnamed method")
@@ -97,6 +98,14 @@ def _block(config: Config, beside: Mapping[str, Any] | None) -> Mapping[str, Any
                 return value
     inner = beside.get("quantization") if beside else None
     return inner if isinstance(inner, Mapping) and inner else None
+
+
+def _unread(config: Config) -> tuple[str, ...]:
+    """Say that a quantisation block is there which is none."""
+    levels = [level.get("quantization_config") for level in (config.text, config.top)]
+    if not any(value and not isinstance(value, Mapping) for value in levels):
+        return ()
+    return ("quantization_config is no object and was not read: the weights are taken to be as dtype says",)
 
 
 def format_name(block: Mapping[str, Any]) -> str | None:

@@ -443,3 +443,54 @@ def test_experts_under_names_that_are_not_known_are_not_read_as_if_all_were_acti
 
 def test_qwen2_has_biases_that_no_field_names():
     assert read(qwen2_5_7b()).model.main_params == pytest.approx(7_615_616_512, rel=1e-9)
+
+
+def _index(layers, total_bytes=16_060_522_496):
+    names = [f"model.layers.{layer}.mlp.up_proj.weight" for layer in layers]
+    weight_map = dict.fromkeys(["model.embed_tokens.weight", *names], "model.safetensors")
+    return parse_index(
+        json.dumps({"metadata": {"total_size": total_bytes}, "weight_map": weight_map}), "index"
+    )
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ([*range(7), *range(8, 32)], "its files hold nothing of layer 7, of 32 stated"),
+        (range(26), "nothing of layer 26, 27, 28, 29 and 2 more, of 32 stated"),
+        (range(40), "its files hold layer 32, 33, 34, 35 and 4 more, and 32 layers are stated"),
+    ],
+)
+def test_layers_that_files_lack_or_have_too_many_are_said(layers, words):
+    assert any(words in note for note in read(llama_8b(), index=_index(layers)).notes)
+
+
+def test_files_with_the_layers_that_are_stated_leave_no_doubt():
+    assert read(llama_8b(), index=_index(range(32))).notes == ()
+    drafting = read(deepseek_v3(), index=_index(range(62), 688_586_727_753)).notes
+    assert not any("files hold" in note for note in drafting)  # one draft layer is declared
+    assert read(llama_8b()).notes == ()
+
+
+def test_layers_of_tensors_are_held_against_the_configuration():
+    tensors = {"model.embed_tokens.weight": ("BF16", (100, 8))}
+    tensors |= {f"model.layers.{layer}.mlp.up_proj.weight": ("BF16", (16, 8)) for layer in (0, 2)}
+    reading = read(llama_8b(num_hidden_layers=3), tensors=header_table(tensors))
+    assert any("nothing of layer 1, of 3 stated" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("total_bytes", "words"),
+    [(10**15, "states 1,000,000.00 GB, 996,"), (10**8, "states 0.10 GB, 0.1 bits a parameter")],
+)
+def test_an_index_whose_total_cannot_be_is_doubted(total_bytes, words):
+    notes = read(llama_8b(), index=_index(range(32), total_bytes)).notes
+    assert any(words in note and "not the size of this model" in note for note in notes)
+
+
+@pytest.mark.parametrize("block", ["fp8", ["fp8"], 8])
+def test_a_quantisation_block_that_is_none_is_said(block):
+    reading = read(llama_8b(quantization_config=block))
+    assert reading.model.native_dtype == "bf16"
+    assert any("quantization_config is no object" in note for note in reading.notes)
+    assert read(llama_8b(quantization_config={})).notes == ()
