@@ -25,7 +25,7 @@ from planner.serving.estimate import (
 from planner.serving.heads import attention_heads, refusal
 from planner.serving.notes import has_rates, machine_notes, model_context, workload_notes
 from planner.serving.question import Question, question_of, weights_of
-from planner.serving.ranges import Span, decode_span_of, span_of
+from planner.serving.ranges import NO_SPAN, Span, decode_span_of, span_of
 from planner.serving.speeds import Bound, Speed, SpeedSource, corrected, stated
 from planner.units import GB, GIB
 from planner.workload import Engine, Layout, Machine, Method, Workload
@@ -92,7 +92,8 @@ class Sizing:
     def to_document(self) -> Mapping[str, object]:
         """Return the whole as `breakeven.size/1`; speeds are null where it does not fit."""
         work, model = self.workload, self.workload.model
-        nothing: dict[str, object] = dict.fromkeys(field.name for field in fields(Speed))
+        names = (field.name for field in fields(Speed) if field.name != "has_ranges")
+        nothing: dict[str, object] = dict.fromkeys(names)
         return {
             "schema": SIZE_SCHEMA,
             "model": {
@@ -311,6 +312,7 @@ def _speeds(
             speeds.append(None)
             continue
         decode, aggregate, prefill, ttft_s, tpot_s, bound = row
+        is_measured = work.method is Method.CALIBRATED  # how far it may be off; nothing says so of the other
         tpot_ms = 1e3 / decode if work.batch == 1 else tpot_s * 1e3
         figures = {
             "decode": ("decode_tokens_per_s", decode),
@@ -321,10 +323,10 @@ def _speeds(
         }
         ends: dict[str, float] = {}
         for quantity, (_, value) in figures.items():
-            span = _span(machine.gpu, work.engine, quantity, work.batch > 1)
+            span = _span(machine.gpu, work.engine, quantity, work.batch > 1) if is_measured else NO_SPAN
             ends[f"{quantity}_low"], ends[f"{quantity}_high"] = value * span.low, value * span.high
         values: dict[str, Any] = {**dict(figures.values()), **ends}
-        speeds.append(Speed(**values, bound=Bound(BOUNDS[bound])))
+        speeds.append(Speed(**values, bound=Bound(BOUNDS[bound]), has_ranges=is_measured))
     return speeds
 
 

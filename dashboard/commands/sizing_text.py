@@ -176,23 +176,27 @@ def _speed_table(sizing: Sizing) -> str:
     speed = sizing.speed
     assert speed is not None
     step, whole = (one is SpeedSource.ESTIMATED for one in (speed.source, speed.aggregate_source))
-    every = (speed.aggregate_tokens_per_s, speed.aggregate_low, speed.aggregate_high)
-    prompt = (speed.prefill_tokens_per_s, speed.prefill_low, speed.prefill_high)
     figures = (
-        ("decode, one sequence, tok/s", step, speed.decode_tokens_per_s, speed.decode_low, speed.decode_high),
-        ("all sequences, output tok/s", whole, *every),
-        ("prefill, one prompt, tok/s", True, *prompt),
-        ("time to first token, ms", True, speed.ttft_ms, speed.ttft_low, speed.ttft_high),
-        ("time per further token, ms", whole, speed.tpot_ms, speed.tpot_low, speed.tpot_high),
+        ("decode, one sequence, tok/s", step, speed.decode_tokens_per_s, "decode"),
+        ("all sequences, output tok/s", whole, speed.aggregate_tokens_per_s, "aggregate"),
+        ("prefill, one prompt, tok/s", True, speed.prefill_tokens_per_s, "prefill"),
+        ("time to first token, ms", True, speed.ttft_ms, "ttft"),
+        ("time per further token, ms", whole, speed.tpot_ms, "tpot"),
     )
     show = tables.tokens_per_s  # one decimal below 100 suits milliseconds as well
+
+    def between(quantity: str) -> str:
+        low, high = speed.ends(quantity) or (0.0, 0.0)
+        return "" if low == high else f"{show(low)} - {show(high)}"
+
     rows = [
-        (title, tables.starred(show(value), mark), "" if low == high else f"{show(low)} - {show(high)}")
-        for title, mark, value, low, high in figures
+        (title, tables.starred(show(value), mark), between(quantity))
+        for title, mark, value, quantity in figures
     ]
+    none = "" if speed.has_ranges else "range: none; how far the simple method is off was not measured\n"
     good_for = verdict(speed)
     limit = f"limited by: {speed.bound} ({speed.source})\ngood for: {good_for.usability} ({good_for.reason})"
-    return tables.paragraphs(tables.table(("speed", "", "range"), rows), limit)
+    return tables.paragraphs(tables.table(("speed", "", "range"), rows), none + limit)
 
 
 def _speed(sizing: Sizing) -> str:

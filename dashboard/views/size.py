@@ -60,8 +60,8 @@ def _figures(sizing: Sizing, rental: Option | None, money: Money) -> None:
         decode, everyone = _fast(speed.decode_tokens_per_s, step), _fast(speed.aggregate_tokens_per_s, whole)
         wait = tables.starred(tables.number(speed.ttft_ms))
         figures += [
-            ("Decode [tok/s]", decode, _between(speed.decode_low, speed.decode_high)),
-            ("All sequences [tok/s]", everyone, _between(speed.aggregate_low, speed.aggregate_high)),
+            ("Decode [tok/s]", decode, _between(speed.ends("decode"))),
+            ("All sequences [tok/s]", everyone, _between(speed.ends("aggregate"))),
             ("Prefill [tok/s]", _fast(speed.prefill_tokens_per_s, True), f"first token {wait} ms"),
         ]
     if rental is not None and rental.token_prices is not None:
@@ -104,7 +104,10 @@ def _fast(value: float, mark: bool) -> str | None:
     return tables.starred(tables.tokens_per_s(value), mark)
 
 
-def _between(low: float, high: float) -> str:
+def _between(ends: tuple[float, float] | None) -> str | None:
+    if ends is None:
+        return None
+    low, high = ends
     return f"{tables.tokens_per_s(low)} to {tables.tokens_per_s(high)}"
 
 

@@ -79,13 +79,14 @@ def _machine(option: Option) -> Iterator[Figure]:
     if point.sizing.is_speed_given:
         corrected = ""
         formula = source = "measured" if measured else "estimate of the sizing that was given"
+    ends = speed.ends("decode")
     yield Figure(
         name="decode speed",
         value=speed.decode_tokens_per_s,
         unit="tokens/s",
         formula=formula,
         numbers=f"batch {work.batch}, {work.context_tokens:,} tokens of context, bound by {speed.bound}"
-        + ("" if measured else f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}")
+        + ("" if measured or ends is None else f"; {ends[0]:,.1f} to {ends[1]:,.1f}")
         + corrected,
         source=source,
         is_estimate=not measured,

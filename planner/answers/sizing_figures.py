@@ -141,7 +141,8 @@ def _speed(sizing: Sizing) -> Iterator[Figure]:
         return
     is_estimate = speed.source is SpeedSource.ESTIMATED
     step_ms = 1000.0 / speed.decode_tokens_per_s
-    ranged = f"; {speed.decode_low:,.1f} to {speed.decode_high:,.1f}" if is_estimate else ""
+    ends = speed.ends("decode") if is_estimate else None
+    ranged = "" if ends is None else f"; {ends[0]:,.1f} to {ends[1]:,.1f}"
     asked = f"{work.batch} at once, {work.input_tokens:,} tokens in, {work.output_tokens:,} out"
     yield Figure(
         name="decode, one sequence",

@@ -26,6 +26,9 @@ class Span:
         return Span(low=self.low**factor, high=self.high**factor)
 
 
+NO_SPAN = Span(low=1.0, high=1.0)
+
+
 @cache
 def spans() -> Mapping[tuple[str, str], Span]:
     """Return the spans by kind of engine (`server`, `llama`) and quantity."""

@@ -52,25 +52,30 @@ class Speed:
     bound: Bound
     source: SpeedSource = SpeedSource.ESTIMATED
     aggregate_source: SpeedSource = SpeedSource.ESTIMATED
+    has_ranges: bool = True  # False: nobody measured the errors of the method; ends are values
+
+    def ends(self, quantity: str) -> tuple[float, float] | None:
+        """Return the ends of the range of `decode`, `aggregate`, `prefill`, `ttft` or `tpot`, or None."""
+        low, high = getattr(self, f"{quantity}_low"), getattr(self, f"{quantity}_high")
+        is_of_steps = quantity in ("decode", "aggregate", "tpot")
+        is_stated = is_of_steps and self.source is SpeedSource.MEASURED
+        return (low, high) if self.has_ranges or is_stated or low < high else None
 
     def to_document(self) -> Mapping[str, object]:
-        """Return the `speed` part of `breakeven.size/1`."""
+        """Return the `speed` part of `breakeven.size/1`; ends of ranges are null where there are none."""
+        figures = {
+            "decode": "decode_tokens_per_s",
+            "aggregate": "aggregate_tokens_per_s",
+            "prefill": "prefill_tokens_per_s",
+            "ttft": "ttft_ms",
+            "tpot": "tpot_ms",
+        }
+        values: dict[str, object] = {}
+        for quantity, name in figures.items():
+            low, high = self.ends(quantity) or (None, None)
+            values |= {name: getattr(self, name), f"{quantity}_low": low, f"{quantity}_high": high}
         return {
-            "decode_tokens_per_s": self.decode_tokens_per_s,
-            "decode_low": self.decode_low,
-            "decode_high": self.decode_high,
-            "aggregate_tokens_per_s": self.aggregate_tokens_per_s,
-            "aggregate_low": self.aggregate_low,
-            "aggregate_high": self.aggregate_high,
-            "prefill_tokens_per_s": self.prefill_tokens_per_s,
-            "prefill_low": self.prefill_low,
-            "prefill_high": self.prefill_high,
-            "ttft_ms": self.ttft_ms,
-            "ttft_low": self.ttft_low,
-            "ttft_high": self.ttft_high,
-            "tpot_ms": self.tpot_ms,
-            "tpot_low": self.tpot_low,
-            "tpot_high": self.tpot_high,
+            **values,
             "bound": str(self.bound),
             "source": str(self.source),
             "aggregate_source": str(self.aggregate_source),

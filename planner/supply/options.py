@@ -209,6 +209,7 @@ class Option:
     def to_document(self) -> dict[str, object]:
         """Return the option as in `breakeven.plan/1`."""
         speed = self.point.speed if self.point else None
+        ends = speed.ends("decode") if speed else None
         prices = self.token_prices
         return {
             "kind": str(self.kind),
@@ -232,8 +233,8 @@ class Option:
             "tokens_per_month": self.tokens_per_month,
             "decode_tokens_per_s": speed.decode_tokens_per_s if speed else None,
             "aggregate_tokens_per_s": speed.aggregate_tokens_per_s if speed else None,
-            "speed_low": speed.decode_low if speed else None,
-            "speed_high": speed.decode_high if speed else None,
+            "speed_low": ends[0] if ends else None,
+            "speed_high": ends[1] if ends else None,
             "ttft_ms": speed.ttft_ms if speed else None,
             "tpot_ms": speed.tpot_ms if speed else None,
             "speed_source": str(speed.source) if speed else None,

@@ -123,8 +123,12 @@ def hours_input(scenario: Scenario) -> Uncertain | None:
 
 
 def speed_input(name: str, option: Option, scenario: Scenario) -> Uncertain | None:
-    """Return the speed of a machine over its estimate; None without a demand, where it sizes nothing."""
-    if not scenario.has_demand or option.point is None:
+    """
+    Return the speed of a machine over its estimate.
+
+    None without a demand, where it sizes nothing, and where nothing says how far the estimate may be off.
+    """
+    if not scenario.has_demand or option.point is None or option.point.speed.ends("aggregate") is None:
         return None
     speed = option.point.speed
     low = speed.aggregate_low / speed.aggregate_tokens_per_s

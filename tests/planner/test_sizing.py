@@ -218,6 +218,26 @@ def test_a_measured_speed_wins_and_is_marked():
     assert speed.aggregate_tokens_per_s < estimate.aggregate_tokens_per_s
 
 
+def test_the_simple_method_has_no_range():
+    asked = work(LLAMA_8B, method=Method.SIMPLE)
+    document = size(asked, on("RTX 4090")).to_document()["speed"]
+    ends = [f"{name}_{end}" for name in ("decode", "aggregate", "prefill", "ttft", "tpot") for end in ENDS]
+    assert [document[name] for name in ends] == [None] * 10
+    assert document["decode_tokens_per_s"] > 0
+    # what is stated is known, and what was estimated elsewhere has that range
+    stated = size(asked, on("RTX 4090"), measured_decode_tokens_per_s=100.0).to_document()["speed"]
+    assert [stated[f"decode_{end}"] for end in ENDS] == [100.0, 100.0]
+    assert [stated[f"tpot_{end}"] for end in ENDS] == [10.0, 10.0]
+    assert [stated[f"prefill_{end}"] for end in ENDS] == [None, None]
+    settings = {"measured_decode_tokens_per_s": 100.0, "estimated_range": (80.0, 125.0)}
+    other = size(asked, on("RTX 4090"), **settings).to_document()["speed"]
+    assert [other[f"decode_{end}"] for end in ENDS] == [80.0, 125.0]
+    assert [other[f"aggregate_{end}"] for end in ENDS] == [None, None]
+
+
+ENDS = ("low", "high")
+
+
 def test_a_stated_speed_has_a_stated_time_per_token():
     alone = size(work(LLAMA_8B), on("RTX 4090"), measured_decode_tokens_per_s=100.0).speed
     assert (alone.tpot_low, alone.tpot_ms, alone.tpot_high) == (10.0, 10.0, 10.0)
