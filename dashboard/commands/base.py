@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 DONE = 0
+DONE_IN_PART = 1
 WRONG_USAGE = 2
 NOTHING_DONE = 3
 

@@ -12,7 +12,15 @@ import numpy as np
 
 from dashboard import tables
 from dashboard.commands.arguments import WORKLOAD_OPTIONS
-from dashboard.commands.base import Context, Output, UsageError, suggestion
+from dashboard.commands.base import (
+    DONE,
+    DONE_IN_PART,
+    NOTHING_DONE,
+    Context,
+    Output,
+    UsageError,
+    suggestion,
+)
 from dashboard.commands.files import write_file
 from dashboard.commands.inputs import Found, model_named, stated_in
 from dashboard.files.modelfiles import Stated, is_file_name
@@ -80,16 +88,19 @@ def run(arguments: argparse.Namespace, context: Context) -> Output:
     _mark_long_rows(table, results)
     _write(arguments.output, table, results)
     bad = sum(1 for error in results["error"] if error)
+    done = f"{tables.plural(len(table.rows), 'row')} sized into {arguments.output}"
     if bad:
         warnings.append(f"{tables.plural(bad, 'row')} could not be sized; the column error says why")
-    done = f"{tables.plural(len(table.rows), 'row')} sized into {arguments.output}"
+        done = f"{len(table.rows) - bad} of {done}; {bad} failed: the column error says why"
     document = {
         "schema": "breakeven.rows/1",
         "rows": len(table.rows),
         "errors": bad,
         "file": arguments.output,
     }
-    return Output(document=document, text=done, warnings=tuple(warnings))
+    is_nothing_sized = 0 < bad == len(table.rows)
+    code = NOTHING_DONE if is_nothing_sized else DONE_IN_PART if bad else DONE
+    return Output(document=document, text=done, warnings=tuple(warnings), exit_code=code)
 
 
 def _is_same_file(one: str, other: str) -> bool:
@@ -112,6 +123,9 @@ def _read(name: str) -> Table:
     header = [cell.strip() for cell in rows[0]]
     if len(header) == 1 and ";" in header[0]:
         raise UsageError(f"--rows: {name}: cells are apart by semicolons; separate them by commas")
+    twice = next((title for title in OPTIONS if header.count(title) > 1), None)
+    if twice is not None:
+        raise UsageError(f"--rows: {name}: the column {twice!r} stands there twice; keep one")
     return Table(header, rows[1:])
 
 
@@ -119,7 +133,9 @@ def _odd_columns(table: Table) -> list[str]:
     """Say which columns are repeated and not understood."""
     known = {*OPTIONS, *RESULTS}
     return [
-        f"column {name!r} is no option and is only repeated{suggestion(name, OPTIONS)}"
+        f"column {name!r} is an option that --rows does not take: it is only repeated"
+        if name in WORKLOAD_OPTIONS
+        else f"column {name!r} is no option and is only repeated{suggestion(name, OPTIONS)}"
         for name in table.header
         if name not in known
     ]
@@ -248,7 +264,9 @@ def _mark_long_rows(table: Table, results: Mapping[str, list[Any]]) -> None:
         if len(row) > len(table.header):
             for column in results.values():
                 column[position] = None
-            results["error"][position] = f"{len(row)} cells under {len(table.header)} headings"
+            more = ", ".join(repr(cell) for cell in row[len(table.header) :] if cell.strip())
+            extra = f"; those without one: {more}" if more else ""
+            results["error"][position] = f"{len(row)} cells under {len(table.header)} headings{extra}"
 
 
 def _write(name: str, table: Table, results: Mapping[str, Sequence[Any]]) -> None:

@@ -542,14 +542,17 @@ def test_a_bad_row_fills_its_error_and_spoils_no_other(cli, tmp_path):
         f"3,nobody-knows,H100 SXM,8,,\n"
         f'4,{MODEL},H100 SXM,8,,"8,5"\n'
         f"5,{MODEL},H100 SXM\n"
-        f"6,{MODEL},H100 SXM,8,,8192,,\n"
+        f"6,{MODEL},H100 SXM,8,,8192,,a note\n"
         "7,,H100 SXM,8,,\n"
         f"8,{MODEL},,8,,\n",
         encoding="utf-8",
     )
     ran = cli("size", "--rows", source, "-o", target, "--json")
-    assert ran.code == 0
+    assert ran.code == 1  # done in part
+    assert "6 rows could not be sized; the column error says why" in ran.err
     assert ran.document == {"schema": "breakeven.rows/1", "rows": 8, "errors": 6, "file": str(target)}
+    line = f"2 of 8 rows sized into {target}; 6 failed: the column error says why"
+    assert cli("size", "--rows", source, "-o", target).out.strip() == line
     import csv
 
     with target.open(encoding="utf-8", newline="") as file:
@@ -560,7 +563,7 @@ def test_a_bad_row_fills_its_error_and_spoils_no_other(cli, tmp_path):
     assert "unknown quant 'Q4_K_X'" in errors[1]
     assert "unknown model 'nobody-knows'" in errors[2]
     assert "with a decimal point: 8.5" in errors[3]
-    assert "8 cells under 6 headings" in errors[5]
+    assert errors[5] == "8 cells under 6 headings; those without one: 'a note'"
     assert errors[6:] == [
         f"{name}: the cell is blank, and no such option is given" for name in ("model", "gpu")
     ]
@@ -585,6 +588,7 @@ def test_a_bad_row_fills_its_error_and_spoils_no_other(cli, tmp_path):
         ("model;gpu\na;b\n", "semicolons"),
         ("gpu\nH100 SXM\n", "no column 'model'"),
         ("model\nx\n", "no column 'gpu'"),
+        (f"model,gpu,gpu\n{MODEL},RTX 4090,B200\n", "the column 'gpu' stands there twice; keep one"),
     ],
 )
 def test_a_file_of_rows_that_cannot_be_read(cli, tmp_path, text, expected):
@@ -592,6 +596,17 @@ def test_a_file_of_rows_that_cannot_be_read(cli, tmp_path, text, expected):
     source.write_text(text, encoding="utf-8")
     assert_one_line(cli("size", "--rows", source, "-o", tmp_path / "out.csv"), 2, expected)
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_rows_of_which_none_can_be_sized_and_rows_that_all_can(cli, tmp_path):
+    source, target = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("model,gpu\nnobody-knows,B200\n", encoding="utf-8")
+    assert cli("size", "--rows", source, "-o", target).code == 3
+    source.write_text(f"model,gpu,pipeline,gpsu\n{MODEL},B200,2,1\n", encoding="utf-8")
+    ran = cli("size", "--rows", source, "-o", target)
+    assert (ran.code, ran.out.strip()) == (0, f"1 row sized into {target}")
+    assert "column 'pipeline' is an option that --rows does not take: it is only repeated" in ran.err
+    assert "column 'gpsu' is no option and is only repeated; close matches: gpu, gpus" in ran.err
 
 
 def test_rows_need_a_place_to_go(cli, tmp_path):
