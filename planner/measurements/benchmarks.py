@@ -88,11 +88,16 @@ def _rows(text: str) -> list[Mapping[str, Any]]:
         document = json.loads(text)
     except RecursionError as error:
         raise InvalidScenario("file", "JSON nested too deeply", KNOWN_FORMS) from error
-    except ValueError:
+    except ValueError as error:
+        if not text.strip() or text.lstrip().startswith("["):
+            what = f"no JSON ({error})" if text.strip() else "an empty file, which is no JSON"
+            raise InvalidScenario("file", what, KNOWN_FORMS) from error
         document = _lines(text)
+        if not document:
+            raise InvalidScenario("file", "text that is no JSON and no CSV", KNOWN_FORMS) from error
     rows = document if isinstance(document, list) else [document]
     if not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise InvalidScenario("file", type(document).__name__, KNOWN_FORMS)
+        raise InvalidScenario("file", "JSON without a record" if rows else "an empty list", KNOWN_FORMS)
     return rows
 
 

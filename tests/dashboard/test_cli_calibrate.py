@@ -163,11 +163,15 @@ def test_a_run_that_took_nothing_fails_and_says_so(cli, bench):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "'list' is not allowed"),
+        ("[]", "'an empty list' is not allowed"),
+        ("", "'an empty file, which is no JSON' is not allowed"),
+        ("hello\n", "'text that is no JSON and no CSV' is not allowed"),
+        ('[{"avg_ts": 1,\n', "'no JSON (Expecting property name"),
+        ("null", "'JSON without a record' is not allowed"),
         ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
         ("a,b\n1,2\n", "'a, b'"),
     ],
-    ids=["empty", "deep", "other"],
+    ids=["no-rows", "empty", "words", "cut", "null", "deep", "other"],
 )
 def test_a_file_that_cannot_be_read_is_named_in_one_line(cli, tmp_path, text, why):
     file = tmp_path / "odd.json"
