@@ -119,11 +119,13 @@ def model_named(name: str, stated: Stated | None = None) -> Found:
     Return the model of this name: of the catalogue, else of a file, a folder or the hub.
 
     Raises:
-        UsageError: if something is stated of a model of the catalogue.
+        UsageError: if the name is empty, or something is stated of a model of the catalogue.
         UnknownName: if it is neither a name nor a file.
         PlannerError, PricingError: if a file cannot be read or fetched.
     """
     stated = stated or Stated()
+    if not name.strip():
+        raise UsageError(f"MODEL: {name!r} is empty; give an id, an alias, or a path (. is this folder)")
     if not is_file_name(name):
         try:
             match = find_model(name)

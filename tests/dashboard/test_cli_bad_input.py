@@ -45,6 +45,15 @@ def test_unknown_model_names_close_matches(cli, command):
     assert_one_line(cli(command, "qwen3-codr-480b", "--json"), 2, *expected)
 
 
+@pytest.mark.parametrize("command", ["size", "plan", "launch", "finetune", "capacity"])
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_model_is_no_folder(cli, monkeypatch, tmp_path, command, name):
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    machine = () if command == "finetune" else ("--gpu", "B200")
+    assert_one_line(cli(command, name, *machine), 2, f"MODEL: {name!r} is empty; give an id, an alias")
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
