@@ -63,7 +63,7 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
     """Estimate what training takes."""
     del context
     from dashboard.commands.inputs import model_named, stated_in
-    from planner.finetune import to_document
+    from planner.finetune import to_document, training_warnings
     from planner.finetuning import training as how
     from planner.finetuning.adapters import Targets
 
@@ -81,7 +81,11 @@ def finetune(arguments: argparse.Namespace, context: Context) -> Output:
         sharding=how.Sharding(arguments.sharding),
     )
     document = to_document(model, training)
-    return Output(document=document, text=lambda: _text(document, arguments.method))
+    return Output(
+        document=document,
+        text=lambda: _text(document, arguments.method),
+        warnings=training_warnings(model, training),
+    )
 
 
 def _text(document: Mapping[str, Any], method: str | None) -> str:

@@ -12,6 +12,7 @@ from planner.memory import weights
 from planner.serving.constants import StateBytes, constants
 from planner.serving.shape import shape_of
 from planner.units import GB, GIB
+from planner.workload import MOST_GPUS
 
 
 class Tuning(StrEnum):
@@ -60,7 +61,7 @@ class Training:
             ("sequence_tokens", self.sequence_tokens, 10**9),
             ("batch", self.batch, 10**6),
             ("rank", self.rank, 10**5),
-            ("gpus", self.gpu_count, 10**5),
+            ("gpus", self.gpu_count, MOST_GPUS),
         ):
             if not 1 <= value <= most:
                 raise InvalidScenario(
@@ -71,6 +72,21 @@ class Training:
         """Return among how many GPUs a part is shared out: optimizer states, gradients or weights."""
         order = list(Sharding)
         return self.gpu_count if order.index(self.sharding) >= order.index(part) else 1
+
+    def check(self, model: Model) -> None:
+        """
+        Refuse what cannot be trained of a model.
+
+        Raises:
+            InvalidScenario: if adapters are to be on experts that it has not, or of a rank above the width of
+                the model, which every matrix has on one side.
+        """
+        if self.targets is Targets.EXPERTS and model.moe is None:
+            allowed = f"attention or linear: {model.name} has no routed experts"
+            raise InvalidScenario("targets", str(self.targets), allowed)
+        if self.rank > model.hidden_size:
+            allowed = f"up to {model.hidden_size}, the width of {model.name}: no matrix has a higher rank"
+            raise InvalidScenario("rank", self.rank, allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import statistics
 
@@ -100,6 +101,47 @@ def test_holders_hold_and_one_gpu_fewer_does_not():
     # 8.03e9 x 16 B = 119.7 GiB and 4.7 GiB beside: one H200 (139.9), two H100 (79.2 each)
     assert [(holder.gpu, holder.gpu_count) for holder in found] == [("H200 SXM", 1), ("H100 SXM", 2)]
     assert all(holder.needed_bytes <= holder.usable_bytes for holder in found)
+
+
+def test_machines_leave_room_for_what_measured_runs_took_more():
+    # 5 % more than the estimate are not enough, 7 % are; 0.45 GiB no process sees
+    needed = memory(LLAMA_8B, Tuning.FULL).total_bytes
+    tight, enough = (
+        dataclasses.replace(all_gpus()["H200 SXM"], memory_mib_reported=(needed / GIB * more + 0.45) * 1024)
+        for more in (1.05, 1.07)
+    )
+    assert holders(LLAMA_8B, Tuning.FULL, gpus=[tight], counts=(1,)) == []
+    (holder,) = holders(LLAMA_8B, Tuning.FULL, gpus=[enough], counts=(1,))
+    assert holder.needed_bytes == needed
+    for row in to_document(LLAMA_8B)["rows"]:
+        assert all(machine["utilization"] <= 1 / 1.06 for machine in row["physical"]["machines"])
+
+
+def test_what_changes_nothing_or_makes_little_sense_is_said():
+    said = to_document(LLAMA_8B, Training(optimizer=Optimizer.EIGHT_BIT, sequence_tokens=131_073))["notes"]
+    assert "--optimizer adamw-8bit changes full fine-tuning only: adapters are trained in 32 bit" in said
+    assert "sequence-tokens: 131,073 tokens are above the model's maximum of 131,072" in said
+    assert len(to_document(LLAMA_8B, Training(sequence_tokens=131_072))["notes"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (Training(targets=Targets.EXPERTS), "targets: 'experts' is not allowed; give attention or linear"),
+        (Training(rank=4097), "rank: 4097 is not allowed; give up to 4096, the width of Llama 3.1 8B"),
+    ],
+)
+def test_what_a_model_has_not_is_not_trained(how, message):
+    with pytest.raises(InvalidScenario, match=message):
+        to_document(LLAMA_8B, how)
+
+
+def test_as_many_gpus_train_as_can_be_sized():
+    assert Training(gpu_count=1024).gpu_count == 1024
+    with pytest.raises(
+        InvalidScenario, match="gpus: '1025' is not allowed; give a whole number from 1 to 1024"
+    ):
+        Training(gpu_count=1025)
 
 
 def test_nothing_holds_full_fine_tuning_of_480_billion_parameters_on_eight_gpus():
