@@ -118,16 +118,13 @@ def finetuning(sizing: Sizing) -> None:
 
 def launch(sizing: Sizing) -> None:
     """Show the commands that deploy it."""
-    if not sizing.memory.fits:
-        does_not = "run" if sizing.refusal else "fit"
-        st.info(
-            f"It does not {does_not} on this machine. The commands are those for a machine that holds it."
-        )
     try:
         ways = launches(sizing)
     except InvalidScenario as error:
         st.info(parts.note(f"Nothing is started with {sizing.workload.engine}: {error}."))
         return
+    if not sizing.memory.fits:
+        st.info("It does not fit on this machine. The commands are those for a machine that holds it.")
     for found in ways:
         st.markdown(f"**{parts.plain(found.engine)}**")
         # No colours: those of shell code are too faint to read on either theme.

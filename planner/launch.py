@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.catalogues.quants import QuantFamily
+from planner.errors import InvalidScenario
 from planner.serving.commands import arguments_of
 from planner.serving.repositories import ONLINE_FLAGS, repository_for
+from planner.serving.speeds import SpeedSource
 from planner.serving.startable import cache_of, refusal, started, started_notes
 from planner.sizing import Sizing, size
 from planner.units import GIB
@@ -65,7 +67,7 @@ def launch(sizing: Sizing, engine: Engine | None = None) -> Launch:
     """
     work = sizing.workload
     chosen = engine or work.engine
-    why = refusal(work, sizing.machine, chosen)
+    why = _why_not(sizing, chosen)
     if why is not None:
         raise why
     repository, online = repository_for(work.model, work.quant)
@@ -94,8 +96,16 @@ def launches(sizing: Sizing) -> list[Launch]:
     work = sizing.workload
     reads_gguf = work.quant.family is QuantFamily.GGUF
     others = [Engine.LLAMA_CPP] if reads_gguf else [Engine.VLLM, Engine.SGLANG, Engine.TENSORRT_LLM]
-    others = [engine for engine in others if refusal(work, sizing.machine, engine) is None]
+    others = [engine for engine in others if _why_not(sizing, engine) is None]
     return [launch(sizing, engine) for engine in dict.fromkeys([work.engine, *others])]
+
+
+def _why_not(sizing: Sizing, engine: Engine) -> InvalidScenario | None:
+    """Return why an engine cannot start what was sized; what has run, as its speed was measured, can."""
+    is_measured = sizing.speed is not None and sizing.speed.source is SpeedSource.MEASURED
+    if is_measured and engine is sizing.workload.engine:
+        return None
+    return refusal(sizing.workload, sizing.machine, engine)
 
 
 def to_document(sizing: Sizing) -> Mapping[str, object]:

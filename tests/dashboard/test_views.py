@@ -747,3 +747,16 @@ def test_a_region_that_nobody_offers_is_said_and_left_out_of_the_question(databa
     assert any("'xyz' is offered by nobody" in warning.value for warning in test.warning)
     assert test.query_params == {"model": "qwen3-8b", "hours_per_day": "8", "v": "1"}
     assert test.subheader[0].value == opened(model="qwen3-8b", hours_per_day="8").subheader[0].value
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"gpu": "Mac Studio M4 Max 128GB", "engine": "vllm"}, "vllm does not run on Apple devices"),
+        ({"gpu": "H100 SXM", "context": "1000000"}, "up to 131,072 tokens, the model's maximum"),
+    ],
+)
+def test_a_launch_that_cannot_start_is_said_in_words(database, asked, said):
+    test = opened("size", model="llama-3.1-8b-instruct", quant="BF16", size_tab="launch", **asked)
+    assert [error.value for error in test.exception] == []
+    assert any(said in unescaped(info.value) for info in test.info), [info.value for info in test.info]

@@ -15,7 +15,7 @@ from planner.serving.hosting import host_share, layers_to_host
 from planner.serving.repositories import is_copy_of, repository_for
 from planner.sizing import size
 from planner.units import GIB
-from planner.workload import Engine, KvDtype, Machine, Method, Workload, engine_for
+from planner.workload import Engine, KvDtype, Layout, Machine, Method, Workload, engine_for
 
 
 def sized(name, quant, machine="H200 SXM", count=1, engine="auto", **settings):
@@ -255,12 +255,30 @@ def test_another_engine_that_cannot_start_it_is_left_out():
 
 
 def test_notes_of_the_sizing_are_carried_on():
-    sizing = sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8)
-    heads = "28 attention heads do not divide among 8 GPUs: engines refuse that tensor parallelism"
-    assert heads in sizing.notes
+    sizing = sized("llama-3.1-8b-instruct", "BF16", "H100 SXM", 16)
+    cache = "8 KV heads on 16 GPUs: some of the cache is kept more than once"
+    assert cache in sizing.notes
     assert set(sizing.notes) <= set(launch(sizing).notes)
     assert to_document(sizing)["notes"] == list(sizing.notes)
-    assert heads in launch(sizing, Engine.SGLANG).notes
+    assert cache in launch(sizing, Engine.SGLANG).notes
+
+
+def test_gpus_among_which_the_heads_do_not_divide_are_refused_whatever_the_method():
+    # 28 heads: 7 is the largest number of ranks up to 8
+    why = "gpus: 8 is not allowed; give 7, or a pipeline: 28 attention heads do not divide among 8 GPUs"
+    for method in Method:
+        with pytest.raises(InvalidScenario, match=re.escape(why)):
+            launches(sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8, method=method))
+    staged = sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8, layout=Layout(pipeline=2))
+    assert launches(staged)[0].engine is Engine.VLLM
+    split = launches(sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8, engine="llama.cpp"))
+    assert [one.engine for one in split] == [Engine.LLAMA_CPP]
+
+
+def test_what_has_run_is_started():
+    asked = sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8)
+    ran = size(asked.workload, asked.machine, measured_decode_tokens_per_s=300.0)
+    assert launches(ran)[0].engine is Engine.VLLM
 
 
 def test_the_simple_method_fits_where_the_server_that_is_started_does_not():
