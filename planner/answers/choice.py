@@ -76,7 +76,7 @@ def cheapest_rental(
         for option in dependable(rentals, scenario, may_be_slow=may_be_slow)
         if not (by_use and is_paid_whole(option))
     ]
-    return min(usable, key=lambda option: option.usd_per_month or 0.0, default=None)
+    return min(usable, key=lambda option: option.rank_key, default=None)
 
 
 def is_paid_whole(option: Option) -> bool:

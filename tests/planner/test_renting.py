@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from planner.errors import UnknownName
 from planner.rates import Billing, PriceStatus, Tier
 from planner.supply.market import is_in_region, slug
+from planner.supply.options import Kind
 from planner.supply.rent import paid_hours_per_month, rent_usd_per_month
 from tests.planner.plans import CODER, SMALL, plan_of, rate
 
@@ -260,3 +261,19 @@ def test_the_cheaper_of_two_prices_is_that_of_the_hours_paid() -> None:
     found = plan_of([by_hour, by_second], hours_per_day=4.5)  # 50.00 a day against 49.50
     assert found.rental is not None
     assert found.rental.usd_per_hour == "11.00"
+
+
+def test_of_two_rentals_at_one_price_every_part_of_the_plan_names_the_same() -> None:
+    # The market lists them the other way round than the ranking, which goes by name at the same price.
+    rates = [rate("zeta", usd_per_hour="11.96"), rate("acme", usd_per_hour="11.96")]
+    found = plan_of(rates, gpu="B200", gpus=2)
+    bought = next(option for option in found.options if option.kind is Kind.BUY)
+    assert found.rental is not None
+    assert bought.compared_with is not None
+    first = next(option for option in found.options if option.kind is Kind.RENT)
+    names = {found.rental.provider, bought.compared_with.provider, first.provider}
+    assert names == {"acme"}
+    assert found.crossing().rent_name == f"rent {found.rental.times_text} (Acme)"
+    assert found.cost_by_hours().rent_name == f"rent {found.rental.times_text} (Acme)"
+    assert found.recommended.cheapest_cloud is not None
+    assert found.recommended.cheapest_cloud.provider == "acme"
