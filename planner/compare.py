@@ -219,7 +219,7 @@ class Plan:
             purchase: The machine to buy; the plan's cheapest where None.
             rental: A rental paid by use; the one that the purchase is compared with where None.
         """
-        if self.scenario.profile is not None:  # the hours of the day are given, and none are asked about
+        if self.scenario.has_demand or self.scenario.profile is not None:  # the hours are no question
             return cost_by_hours(None, None, self.scenario.days_per_month)
         own = purchase or self.purchase
         against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None

@@ -79,8 +79,8 @@ def _months(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterat
 
 
 def _use(option: Option, basis: BuyBasis) -> Iterator[Figure]:
-    """Explain from how many hours a day it pays."""
-    hourly = basis.against_hourly
+    """Explain from how many hours a day it pays, where they are a question."""
+    hourly = basis.against_hourly if basis.is_by_hours else None
     if hourly is not None and hourly.usd_per_hour is not None:
         rent = float(hourly.usd_per_hour) * hourly.replicas
         yield Figure(

@@ -122,19 +122,24 @@ def _threshold(
         return
     if scenario.profile is not None:  # the hours of the day are given, and none are asked about
         return
+    slow = ", both too slow to talk to" if rental.is_too_slow else ""
+    lead = f"Between owning and renting{slow}:"
+    flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
+    price = f"a machine that serves it under {money.exact(flip)}/h"
+    if rental.replicas > 1:
+        price = f"machines that serve it for under {money.exact(flip)}/h together"
+    hours_text = f"{scenario.hours_per_day:g} h a day"
+    if scenario.has_demand:  # in other hours the same load takes another number of machines
+        own = purchase.times_text
+        yield f"{lead} for this load at {hours_text} rent if you find {price}; else own {own}."
+        return
     hours = purchase.break_even_hours_per_day
     own = (
         f"own {purchase.times_text} if you would run it more than {hours:,.1f} h a day"
         if hours is not None
         else (f"owning {purchase.times_text} does not pay at any number of hours a day")
     )
-    flip = break_even_rent_usd_per_hour(purchase.usd_per_month, scenario.hours_per_month)
-    price = f"a machine that serves it under {money.exact(flip)}/h"
-    if rental.replicas > 1:
-        price = f"machines that serve it for under {money.exact(flip)}/h together"
-    hours_text = f"{scenario.hours_per_day:g} h a day"
-    slow = ", both too slow to talk to" if rental.is_too_slow else ""
-    yield f"Between owning and renting{slow}: {own}; at {hours_text} rent if you find {price}."
+    yield f"{lead} {own}; at {hours_text} rent if you find {price}."
 
 
 def _unlike(rental: Option | None, purchase: Option | None, scenario: Scenario) -> Iterable[str]:

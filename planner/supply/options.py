@@ -76,6 +76,9 @@ class BuyBasis:
     gpus_per_server: int | None = None  # modules that share a computer; None: every machine is one
     against: "Option | None" = None  # the rental that it is compared with
     against_hourly: "Option | None" = None  # the same among those billed by use
+    is_by_hours: bool = (
+        True  # the hours of use are a question: with a demand, fewer of them take more machines
+    )
     months_with_resale: float | None = None
 
 

@@ -122,6 +122,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         gpus_per_server=MODULES_PER_SERVER if candidate.housing is Housing.MODULE else None,
         against=against,
         against_hourly=hourly,
+        is_by_hours=not scenario.has_demand and scenario.profile is None,
         months_with_resale=months_sold(cost, machine_usd * replicas, costs, assumptions),
     )
     return Option(
@@ -295,10 +296,9 @@ def months_sold(
 
 
 def _hours(basis: BuyBasis, hourly: Option | None) -> float | None:
-    """Return the hours a day from which owning costs less than renting by the hour."""
-    follows_the_day = hourly is not None and hourly.point is not None and hourly.point.shifts
-    if hourly is None or hourly.usd_per_hour is None or follows_the_day:
-        return None  # with a given day, hours of use are no question
+    """Return the hours a day from which owning costs less than renting by the hour, where they are asked."""
+    if hourly is None or hourly.usd_per_hour is None or not basis.is_by_hours:
+        return None
     rent = float(hourly.usd_per_hour) * hourly.replicas
     return break_even_hours_per_day(
         basis.own_fixed_usd_per_month, basis.own_usd_per_hour, rent, basis.days_per_month

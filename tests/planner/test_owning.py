@@ -262,3 +262,25 @@ def test_a_contract_that_holds_the_energy_has_no_effect_where_no_space_is_rented
     assert held.break_even_hours_per_day == plain.break_even_hours_per_day
     colo = bought(plan_of([rate()], **asked, owner="colo", set=["colo_includes_energy=1"]), "B200")
     assert (colo.energy_usd_per_month, basis_of(colo).own_usd_per_hour) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("demand", [{"tokens_per_month": 1e8}, {"requests_per_s": 0.1}])
+def test_with_a_demand_no_hours_say_when_owning_pays_and_the_rent_does(demand: dict[str, float]) -> None:
+    # The number of machines follows the hours: 8 h of what took 4 take half of them, so no threshold holds.
+    asked = {"gpu": "B200", "gpus": 2, "hours_per_day": 8}
+    found = plan_of([rate()], **asked, **demand)
+    option = bought(found, "B200")
+    assert option.break_even_hours_per_day is None
+    assert option.compared_with is not None
+    assert not any("h a day" in line and "owning costs less from" in line for line in found.proof)
+    (between,) = (note for note in found.notes if note.startswith("Between owning and renting"))
+    flip = option.usd_per_month / (8 * 30.4)  # type: ignore[operator]
+    assert "for this load at 8 h a day rent if you find" in between
+    assert f"under {flip:,.2f} USD/h" in between
+    assert "if you would run it more" not in between
+    lines = found.cost_by_hours()
+    assert (lines.own_usd_per_month, lines.rent_usd_per_month, lines.break_even_hours_per_day) == (None,) * 3
+    names = [figure.name for figure in found.explain(found.options.index(option) + 1).figures]
+    assert "break-even use" not in names
+    assert "rent at which the answer flips" in names
+    assert bought(plan_of([rate()], **asked), "B200").break_even_hours_per_day is not None
