@@ -79,13 +79,16 @@ def _widget(field: Field, *, width: int) -> None:
 def _slider(field: Field, **shared: Any) -> None:
     """Draw the hours of use; with a load of the day they are its own, and stand there to be read only."""
     session, hours = st.session_state, state.profile_hours(st.session_state)
+    of_profile = f"{field.name}_of_profile"
     if hours is not None:
         session[field.name] = session.get(field.name, field.default)  # stays, though its widget is not drawn
-        shared["key"] = session_key = f"{field.name}_of_profile"
+        session[of_profile] = hours
+        shared["key"] = of_profile
         shared["help"] = (
             f'The hours with load of "{state.FIELDS["load_profile"].label}", which count in place.'
         )
-        session[session_key] = hours
+    elif session.pop(of_profile, None) is not None:
+        session[field.name] = session[field.name]  # the browser begins the slider anew, and has to be told
     st.slider(
         field.label,
         field.low,

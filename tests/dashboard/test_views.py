@@ -528,6 +528,7 @@ def test_a_load_of_the_day_takes_the_slider_over_and_gives_it_back(database):
     test.text_input(key="load_profile").set_value("").run()
     (slider,) = test.slider
     assert (slider.disabled, slider.value) == (False, 8.0)
+    assert (slider.proto.set_value, list(slider.proto.value)) == (True, [8.0])  # what the browser is told
     assert test.query_params["hours_per_day"] == "8"
 
 
