@@ -14,6 +14,8 @@ from dashboard.rows.points import Line
 if TYPE_CHECKING:
     from dashboard.what_if import Effect, Influence
 
+ROW_HEIGHT = 48  # a bar of 12 px, two lines of 14 px above it, and air up to the bar before
+LEGEND_HEIGHT = 50
 LETTERS_ON_A_PHONE = 57  # of 12 px in a line of a screen of 390 px
 
 
@@ -85,7 +87,7 @@ def tornado(found: Sequence["Influence"], currency: str, most: int = 10) -> Draw
     gap, word = abs(first.gap_here), "more" if first.gap_here >= 0.0 else "less"
     return Drawing(
         chart=alt.layer(bars, zero, now, *_names_above(names, y_axis)).properties(
-            height=46 * len(names) + AXIS_HEIGHT
+            height=ROW_HEIGHT * len(names) + AXIS_HEIGHT + LEGEND_HEIGHT
         ),
         alt=f"Owning costs {gap:,.0f} {currency} a month {word} than renting. "
         f"{first.title} moves it most: from {gaps}.",

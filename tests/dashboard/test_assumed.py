@@ -110,6 +110,15 @@ def test_no_name_of_the_tornado_is_cut_on_a_phone(database):
         assert max(len(row["first"]), len(row["last"])) <= 57  # letters of 12 px on 390 px
 
 
+def test_a_name_of_two_lines_does_not_touch_the_bar_above(database):
+    found = what_if.at_hand(data.plan(Scenario(model="qwen3-coder-480b-a35b")))
+    chart = charts.tornado(found, "USD").chart.to_dict()
+    upper = next(layer for layer in chart["layer"] if layer["mark"]["type"] == "text")
+    rows = (chart["height"] - 120) / 10  # legend and axis take 120 px, seen in a browser
+    name_top, bar_bottom = upper["mark"]["dy"] - 14, 6 - rows  # from the middle of the bar, downwards
+    assert name_top - bar_bottom >= 5
+
+
 def test_what_would_change_the_answer_stands_with_the_tornado(database):
     said = unescaped(texts(opened()))
     assert said.count("What would change the answer") == 1
