@@ -53,7 +53,8 @@ def unit_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
     """A price that moves by exactly an exchange rate may be in another currency."""
-    ratio, known = case.list_ratio(offer), case.memory.nearest(offer)
+    ratio = case.own_ratio(offer) if case.is_of_asks else case.list_ratio(offer)
+    known = case.memory.nearest(offer)
     if ratio is None or known is None or id(offer) in case.mended:
         return None
     for currency, rate in case.usd_per_unit.items():

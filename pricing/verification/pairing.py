@@ -83,7 +83,9 @@ class Together:
                 self._rows.append((offer, None))
                 continue
             self._rows.append((offer, known.usd_per_hour))
-            step = Step(offer, known.usd_per_hour)
+            # Of several under other names or elsewhere one may cost just this: then it stands.
+            is_there = known.level > 1 and memory.shows(offer, known)
+            step = Step(offer, float(offer.usd_per_hour) if is_there else known.usd_per_hour)
             near.append(step)
             if known.level == 1:
                 own.append(step)

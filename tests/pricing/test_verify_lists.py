@@ -185,3 +185,16 @@ def test_sizes_of_one_gpu_and_prices_that_move_together_are_no_copies() -> None:
         for row in rows()
     ]
     assert {one.verdict for one in judge(both)} == {Verdict.VERIFIED}
+
+
+def test_a_new_name_at_the_price_of_one_of_several_has_not_moved() -> None:
+    """Each GPU was known under three names, the middle of them at 0.8 of the price that the new name has."""
+    renamed = rows("GPU {}")
+    before = [
+        known_as(replace(row, instance_type=f"{number} {row.instance_type}"), days_ago=9)
+        for number, factor in enumerate(("0.8", "0.8", "1"))
+        for row in by(factor, renamed)
+    ]
+    assert {one.verdict for one in verify(renamed, before, kinds=KINDS)} == {Verdict.VERIFIED}
+    moved = by("0.9", renamed)
+    assert {one.verdict for one in verify(moved, before, kinds=KINDS)} == {Verdict.QUARANTINED}
