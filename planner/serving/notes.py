@@ -44,7 +44,7 @@ def workload_notes(work: Workload, weights: Weights) -> tuple[str, ...]:
         _upcast_note(model, work.quant),
         _kept_note(work, weights),
         _window_note(work),
-        _table_note(model),
+        _table_note(work),
         _tower_note(work),
         _engine_version_note(work),
         *model.doubts,
@@ -181,11 +181,18 @@ def _window_note(work: Workload) -> str | None:
     )
 
 
-def _table_note(model: Model) -> str | None:
+def _table_note(work: Workload) -> str | None:
+    model = work.model
     if not model.ngram_table_params:
         return None
+    bits = model.native_other_bits
+    stored = "" if bits is None else f" at {bits:g} bits, as published,"
+    if work.quant.family is QuantFamily.GGUF:
+        stored = ""
+    elif bits is None:
+        stored = " at 16 bits (their own are not known)"
     return (
-        f"lookup tables of {model.ngram_table_params / 1e9:.1f}B parameters are counted on the GPUs; "
+        f"lookup tables of {model.ngram_table_params / 1e9:.1f}B parameters are counted{stored} on the GPUs; "
         "an engine that supports it can keep them in host memory"
     )
 

@@ -345,6 +345,21 @@ def test_a_server_starts_only_where_the_heads_divide(name, count, settings, why)
         assert sizing.memory.usable_bytes > sizing.memory.total_bytes
 
 
+def test_the_bits_of_lookup_tables_are_said():
+    # 196.6B elements: 184 GiB apart between 8 and 16 bits.
+    known = all_models()["deepseek-v4.1-flash"]
+    unknown = replace(known, native_dtype=None, native_other_bits=None, native_expert_bits=None)
+    for one, words in (
+        (known, "at 8 bits, as published,"),
+        (unknown, "at 16 bits (their own are not known)"),
+    ):
+        notes = size(work(one, "BF16"), on("H200 SXM", 8)).notes
+        assert any(f"196.6B parameters are counted {words} on the GPUs" in note for note in notes), notes
+    assert any(
+        "parameters are counted on the GPUs" in note for note in size(work(known), on("H200 SXM")).notes
+    )
+
+
 def test_a_machine_on_which_it_was_measured_runs():
     asked, machine = work(all_models()["qwen2.5-7b-instruct"], "BF16"), on("H100 SXM", 8)
     assert size(asked, machine, measured_decode_tokens_per_s=100.0).speed is not None
