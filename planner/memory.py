@@ -16,7 +16,7 @@ from planner.units import GIB, MIB, Numbers
 from planner.workload import Engine, Method
 
 # Models whose GGUF files keep the routed experts as published, in MXFP4, whatever the format of the rest.
-# Source: bartowski/openai_gpt-oss-120b-GGUF, Q2_K 58.27 to F16 60.88 GiB; ggml-org/llama.cpp issue 15117.
+# Source: bartowski/openai_gpt-oss-120b-GGUF, Q2_K 58.27 to F16 60.88 GiB; ggml-org/llama.cpp#15117.
 _EXPERTS_KEPT = {"gpt_oss"}
 _MXFP4_BITS = 4.25
 # Above any model's context and any engine's queue; the searches end there.
