@@ -16,7 +16,7 @@ from planner.answers.choice import (
 from planner.answers.curves import CostByHours, Crossing, cost_by_hours, crossing
 from planner.answers.explain import Explanation, explain
 from planner.answers.growing import Growing, growing, growing_text
-from planner.answers.mixedsummary import mixed_text
+from planner.answers.mixedsummary import mixed_text, singles_text
 from planner.answers.money import Money
 from planner.answers.pathsummary import PathResult, paths_text, rent_paths
 from planner.answers.paying import break_even_tokens
@@ -134,6 +134,17 @@ class Plan:
     def api(self) -> Option | None:
         """The cheapest API."""
         return cheapest_api(self.options)
+
+    @property
+    def mix_of_verdict(self) -> MixedFleet | None:
+        """The mix of owned and rented machines, where it is the answer."""
+        return ways(self.scenario, self.options, self.money, self.mixed).cheapest_mix
+
+    @property
+    def singles_text(self) -> str | None:
+        """What comparisons of one rental with one purchase leave out where the answer is a mix of both."""
+        mixed = self.mix_of_verdict
+        return None if mixed is None else singles_text(mixed, self.money)
 
     def passed_over(self) -> list[str | None]:
         """Say for each option why the verdict passes over it, None where it counts."""
@@ -324,7 +335,10 @@ def plan(
     )
     found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
     notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
-    notes += [] if sure is None else [change_text(sure, money)]
+    notes += [
+        *([] if sure is None or made.singles_text is None else [made.singles_text]),
+        *([] if sure is None else [change_text(sure, money, is_mixed=made.singles_text is not None)]),
+    ]
     return replace(made, notes=(*made.notes, *notes))
 
 

@@ -169,12 +169,18 @@ def _quantiles(months: Draws) -> tuple[float | None, ...]:
     return tuple(float(each) if np.isfinite(each) else None for each in found)
 
 
-def change_text(found: Sensitivity, money: Money) -> str:
-    """Say in one sentence what would change the answer."""
+def change_text(found: Sensitivity, money: Money, *, is_mixed: bool = False) -> str:
+    """
+    Say in one sentence what would change the answer.
+
+    Args:
+        found: What each input does.
+        money: In which currency.
+        is_mixed: The answer is a mix of owned and rented machines, and this between all of one of them.
+    """
     word = "buying" if found.saving_usd_per_month > 0.0 else "renting"
-    lead = (
-        f"What would change the answer ({word} saves {money.text(abs(found.saving_usd_per_month))} a month)"
-    )
+    what = "the cheaper of the two" if is_mixed else "the answer"
+    lead = f"What would change {what} ({word} saves {money.text(abs(found.saving_usd_per_month))} a month)"
     flips = [swing for swing in found.swings if swing.flips]
     flips.sort(key=lambda swing: swing.input.name != HOURS)  # the one that a reader can choose
     if flips:

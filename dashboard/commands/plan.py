@@ -182,7 +182,7 @@ def _sensitivity(plan: "Plan", warnings: tuple[str, ...]) -> Output:
     return Output(
         document={**found.to_document(), **document},
         headline=headline(found),
-        text=lambda: text(found, plan.money, shown),
+        text=lambda: text(found, plan.money, shown, plan.singles_text),
         warnings=warnings,
     )
 

@@ -24,13 +24,22 @@ def headline(found: Sensitivity) -> str:
     )
 
 
-def text(found: Sensitivity, money: Money, options: str = "") -> str:
-    """Return what each input does alone, the largest effect first, and what all options cost."""
+def text(found: Sensitivity, money: Money, options: str, singles: str | None) -> str:
+    """
+    Return what each input does alone, the largest effect first, and what all options cost.
+
+    Args:
+        found: What each input does.
+        money: In which currency.
+        options: What all options cost in the same draws.
+        singles: What is said where the answer is a mix, which is not compared here.
+    """
     headers = ("assumption", "unit", "low", "base", "high", *_money_headers(money), "flips", "source")
     rows = [_row(swing, money) for swing in found.swings]
     return tables.paragraphs(
         tables.table(headers, rows, left=(0, 1, 8, 9)),
-        change_text(found, money),
+        singles or "",
+        change_text(found, money, is_mixed=singles is not None),
         options,
         f"Savings are those of buying, a month over the term: {money.text(found.saving_usd_per_month)} at "
         f"all base values. Draws are seeded ({found.seed}): the same question gives the same figures.",

@@ -26,7 +26,7 @@ RECOMMENDED = {
 }
 # Words by which the notes of a plan are known that belong beside the verdict: `planner.answers.remarks`.
 FLIPS = "rent if you find"  # from which hours, and below which rent, the answer would be another
-CHANGES = "What would change the answer"
+CHANGES = "What would change "
 # How far the prices can be trusted, and what is cheaper and does not count.
 TRUST = ("Rental prices:", "No rental price", "No verified price", "Cheaper, but not counted")
 
@@ -55,8 +55,9 @@ def trust(found: Plan) -> list[str]:
 
 
 def changes(found: Plan) -> list[str]:
-    """Return the note on what would change the answer."""
-    return [note for note in found.notes if note.startswith(CHANGES)]
+    """Return the note on what would change the answer, and where that is a mix what it speaks of."""
+    said = [] if found.singles_text is None else [found.singles_text]
+    return [*said, *(note for note in found.notes if note.startswith(CHANGES))]
 
 
 def mixed(found: Plan) -> list[str]:
@@ -66,7 +67,14 @@ def mixed(found: Plan) -> list[str]:
 
 def other_notes(found: Plan) -> list[str]:
     """Return the notes that stand nowhere else on the page."""
-    shown = {threshold(found), *trust(found), *changes(found), *mixed(found), *found.scenario.warnings}
+    shown = {
+        threshold(found),
+        found.singles_text,
+        *trust(found),
+        *changes(found),
+        *mixed(found),
+        *found.scenario.warnings,
+    }
     shown.add(found.money.rate_text)
     return [note for note in found.notes if note not in shown]
 

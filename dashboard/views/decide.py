@@ -157,6 +157,8 @@ def _charts(found: Plan) -> None:
     if not found.scenario.has_demand:
         hours = charts.cost_by_hours(found.cost_by_hours(), found.money, found.scenario.hours_per_day)
     shown = [drawing for drawing in (crossing, hours) if drawing is not None]
+    if shown and found.singles_text is not None:
+        st.caption(parts.note(found.singles_text))
     for column, drawing in zip(st.columns(len(shown) or 1), shown, strict=False):
         with column:
             st.markdown(f"**{parts.plain(drawing.title)}**")

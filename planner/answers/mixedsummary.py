@@ -21,3 +21,11 @@ def mixed_text(mixed: MixedFleet, money: Money) -> str:
         f"{rental.provider_title or rental.provider} cost {money.text(best.usd_per_month)} a month "
         f"({others}); {mixed.rented_share:.0%} of the tokens are rented."
     )
+
+
+def singles_text(mixed: MixedFleet, money: Money) -> str:
+    """Say, where a mix is the answer, that what is compared with each other are the ways beside it."""
+    return (
+        "The answer is a mix: what is compared below are the cheapest single rental and the cheapest single "
+        f"purchase; the mix costs {money.text(mixed.best.usd_per_month)} a month."
+    )

@@ -544,6 +544,7 @@ def test_with_a_load_of_the_day_the_best_number_to_own_is_said_drawn_and_listed(
     found = data.plan(Scenario.from_query(asked)[0])
     assert found.mixed.is_mixed
     assert unescaped(texts(test)).count("Owned base load, rented peaks: ") == 1
+    assert unescaped(texts(test)).count(found.singles_text) == 2  # above the charts, and what it hangs on
     rows = next(table.value for table in test.dataframe if "own_count" in table.value.columns)
     assert list(rows["own_count"]) == list(range(len(found.mixed.tried)))
     least = rows.loc[rows["month"].idxmin()]

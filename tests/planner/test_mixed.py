@@ -67,6 +67,16 @@ def test_cheap_rents_own_none_dear_ones_all_and_between_them_a_mix(usd_per_hour:
     assert (mixed.best.rent_count == 0) == (way == "own")
     (note,) = (note for note in found.notes if note.startswith("Owned base load"))
     assert {"rent": "beats renting all", "mix": "from Runpod cost", "own": "beats owning all"}[way] in note
+    said = [note for note in found.notes if note.startswith("The answer is a mix: what is compared below")]
+    (change,) = (note for note in found.notes if note.startswith("What would change"))
+    assert change.startswith(f"What would change the {'cheaper of the two' if way == 'mix' else 'answer'} (")
+    if way == "mix":
+        usd = f"{mixed.best.usd_per_month:,.0f} USD a month"
+        assert usd in found.verdict
+        assert said == [found.singles_text]
+        assert said[0].endswith(f"; the mix costs {usd}.")
+    else:
+        assert (said, found.singles_text) == ([], None)
     if way == "mix":
         assert 0.0 < mixed.rented_share < 1.0
         assert mixed.purchase_usd > 0.0
