@@ -13,6 +13,7 @@ from planner.uncertainty.effects import InputEffect, input_effects
 EFFECT_POINTS = 9  # enough to see where a curve bends, and few enough to wait for
 WHOLE = ("input_tokens", "output_tokens", "host_gpus")  # numbers of things
 HOURS = "hours_per_day"
+ELECTRICITY = "electricity_usd_per_kwh"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +192,9 @@ def _strongest_first(found: Sequence[Influence]) -> list[Influence]:
 
 
 def _present(scenario: Scenario, name: str) -> float | None:
-    """Return the value that is in use, None where it is none for all machines."""
+    """Return the value that is in use, None where a catalogue gives it."""
+    if name == ELECTRICITY and scenario.electricity_region is not None:
+        return None  # a tariff of the catalogue
     is_option = all_assumptions()[name].option is not None
     value = getattr(scenario, name, None) if is_option else scenario.assumptions.get(name)
     return value if isinstance(value, int | float) else None
@@ -214,4 +217,7 @@ def _with(scenario: Scenario, name: str, value: float) -> Scenario:
     """Return the question with one assumption at another value."""
     if all_assumptions()[name].option is None:
         return replace(scenario, set=tuple((dict(scenario.set) | {name: value}).items()))
-    return Scenario.from_mapping(dict(scenario.changed()) | {name: value})
+    held = dict(scenario.changed())
+    if name == ELECTRICITY:  # in place of the tariff of a region
+        held.pop("electricity_region", None)
+    return Scenario.from_mapping(held | {name: value})

@@ -202,3 +202,12 @@ def test_with_a_load_of_the_day_neither_hours_nor_peak_are_moved_and_its_hours_a
     session = {"tokens_per_month": "1e9", "load_profile": "8-18=1"}
     assert "hours of its own" in assumed.change(session, "hours_per_day", 6.0)
     assert "hours_per_day" not in session
+
+
+def test_electricity_is_moved_where_a_region_is_chosen_too(database):
+    region = Scenario(model=CODER, electricity_region="DE")
+    moved = what_if.effect(region, "electricity_usd_per_kwh")
+    record = all_assumptions()["electricity_usd_per_kwh"]
+    at_most = data.plan(Scenario(model=CODER, electricity_usd_per_kwh=record.high))
+    assert moved.here is None
+    assert moved.own[-1] == pytest.approx(at_most.purchase.usd_per_month)
