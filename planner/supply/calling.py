@@ -7,6 +7,7 @@ from planner.catalogues.models import Model
 from planner.catalogues.tokens import TokenPrice, api_prices, merged
 from planner.cost import TokenPrices
 from planner.scenario import Scenario
+from planner.serving.notes import model_context
 from planner.supply.market import slug
 from planner.supply.options import ApiBasis, Excluded, Kind, Option, PriceOrigin, names_text
 from planner.units import TOKENS_PER_PRICE
@@ -65,6 +66,9 @@ def api_options(
     known = [price for price in wanted_prices if price.is_known_by(scenario.as_of) and not price.is_gone]
     if scenario.tier or scenario.region:
         return [], _bound_to_neither(known, scenario)
+    limit = model_context(model)
+    if limit is not None and scenario.context > limit:
+        return [], _too_short(known, limit, scenario.context)
     for price in cheapest_of_each(known):
         if price.usd_per_mtok_input is None or price.usd_per_mtok_output is None:
             without_price.append(price.provider)
@@ -89,13 +93,22 @@ def api_options(
 
 def _bound_to_neither(known: Iterable[TokenPrice], scenario: Scenario) -> list[Excluded]:
     """Say which APIs a filter of regions or tiers leaves out."""
+    what, names = ("region", scenario.region) if scenario.region else ("tier", scenario.tier)
+    asked = " or ".join(str(name) for name in names)
+    return _all_left_out(known, f"a price of tokens names no {what}, and only {asked} was asked for")
+
+
+def _too_short(known: Iterable[TokenPrice], limit: int, context: int) -> list[Excluded]:
+    """Say which APIs a context leaves out that is longer than the model takes anywhere."""
+    return _all_left_out(known, f"a context of {context:,} tokens is above the model's maximum of {limit:,}")
+
+
+def _all_left_out(known: Iterable[TokenPrice], why: str) -> list[Excluded]:
+    """Name all APIs together; nothing where there are none."""
     titles = list(dict.fromkeys(price.provider for price in known))
     if not titles:
         return []
-    what, names = ("region", scenario.region) if scenario.region else ("tier", scenario.tier)
     noun = "API of" if len(titles) == 1 else f"{len(titles)} APIs:"
-    asked = " or ".join(str(name) for name in names)
-    why = f"a price of tokens names no {what}, and only {asked} was asked for"
     return [Excluded(what=f"{noun} {names_text(titles)}", why=why)]
 
 

@@ -134,3 +134,13 @@ def test_without_machine_and_demand_the_api_with_the_cheapest_tokens_is_named() 
     assert found.verdict.endswith(
         "; the API of DeepInfra serves it at 0.10 USD in and 0.32 USD out a million tokens."
     )
+
+
+def test_no_api_is_called_with_a_context_that_its_model_does_not_take() -> None:
+    most = plan_of([rate()], "llama-3.3-70b-instruct", context=131_072)
+    assert most.api is not None
+    beyond = plan_of([rate()], "llama-3.3-70b-instruct", context=131_073)
+    assert beyond.api is None
+    assert "Call the API" not in beyond.verdict
+    (entry,) = (entry for entry in beyond.excluded if "APIs" in entry.what)
+    assert entry.why == "a context of 131,073 tokens is above the model's maximum of 131,072"
