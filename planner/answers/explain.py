@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from planner.answers.figure import Figure
 from planner.answers.paying import paying, tokens_figure
-from planner.answers.words import price_date_text
+from planner.answers.words import price_date_text, years_text
 from planner.assumptions import Assumptions
 from planner.cost import MONTHS_PER_YEAR, resale_fraction, usd_per_million_tokens
 from planner.serving.speeds import SpeedSource
@@ -211,7 +211,7 @@ def _over_term(option: Option, moves: Moves, assumptions: Assumptions, name: str
         value=option.usd_per_month_over_term,
         unit="USD/month",
         formula="sum of the months at a price that moves / months",
-        numbers=f"{option.usd_per_month:,.2f} in the first month, {moves.words}, {years:g} years",
+        numbers=f"{option.usd_per_month:,.2f} in the first month, {moves.words}, {years_text(years)}",
         source=assumptions.source(name),
         is_estimate=True,
     )
@@ -236,7 +236,7 @@ def _buy(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Iterator[
         value=float(cost.resale_usd),
         unit="USD",
         formula="machine x resale fraction",
-        numbers=f"{own.machine_usd:,.0f} x {float(own.resale_fraction):.4f} after {years:g} years",
+        numbers=f"{own.machine_usd:,.0f} x {float(own.resale_fraction):.4f} after {years_text(years)}",
         source=assumptions.source("resale_fraction"),
         is_estimate=True,
     )

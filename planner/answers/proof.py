@@ -14,6 +14,7 @@ from planner.answers.words import (
     provider_text,
     tokens_text,
     use_text,
+    years_text,
 )
 from planner.breakeven import MAX_MONTHS
 from planner.supply.options import BuyBasis, Excluded, Option
@@ -98,7 +99,7 @@ def _own_line(option: Option, found: Ways) -> str:
     today = "" if found.scenario.assumptions.rents.is_flat else " at the rent of today"
     from_hours = f", and owning costs less from {hours:,.1f} h a day{today}" if hours else ""
     text = (
-        f"Buy: {option.times_text} for {price} ({price_date_text(option)}), {month} over {years:g} years "
+        f"Buy: {option.times_text} for {price} ({price_date_text(option)}), {month} over {years_text(years)} "
         f"{use_text(found.scenario)}"
     )
     if found.rental is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from planner.answers.choice import chosen_purchase, chosen_rental, passed_over
 from planner.answers.money import Money
 from planner.answers.unused import unused_settings
-from planner.answers.words import price_date_text, tokens_text
+from planner.answers.words import price_date_text, tokens_text, years_text
 from planner.assumptions import Assumptions
 from planner.breakeven import break_even_rent_usd_per_hour
 from planner.measurements.measured import Measurement
@@ -246,8 +246,9 @@ def _left_open(assumptions: Assumptions, options: Sequence[Option]) -> Iterable[
         yield f"Not in the rents: {' and '.join(left)}; --set adds them. Prices are without VAT."
     if any(isinstance(option.basis, BuyBasis) for option in options):
         yield (
-            f"Owning as {assumptions.owner}: PUE {assumptions['pue']:g}, {assumptions['term_years']:g} "
-            "years; `breakeven plan --assumptions` lists every figure and its source."
+            f"Owning as {assumptions.owner}: PUE {assumptions['pue']:g}, "
+            f"{years_text(assumptions['term_years'])}; `breakeven plan --assumptions` lists every figure and "
+            "its source."
         )
 
 

@@ -30,7 +30,8 @@ def use_text(scenario: Scenario) -> str:
     if scenario.tokens_per_month is not None:
         return f"for {tokens_text(scenario.tokens_per_month)} output tokens"
     if scenario.requests_per_s is not None:
-        return f"for {scenario.requests_per_s:g} requests a second"
+        requests = "request" if scenario.requests_per_s == 1.0 else "requests"
+        return f"for {scenario.requests_per_s:g} {requests} a second"
     return f"at {scenario.hours_per_day:g} h a day"
 
 
@@ -56,6 +57,11 @@ def month_text(option: Option, money: Money) -> str:
     if over_term is None:
         return month
     return f"{month} now and {money.text(over_term)} on average over the term"
+
+
+def years_text(years: float) -> str:
+    """Write a number of years."""
+    return f"{years:g} year{'' if years == 1.0 else 's'}"
 
 
 def past_term_text(months: float, term_months: float) -> str:

@@ -1,7 +1,8 @@
 """Fits is not usable: whether a speed serves a conversation, a voice, or only a batch job."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from itertools import pairwise
 
 from planner.errors import InvalidScenario
 from planner.serving.speeds import Speed
@@ -53,17 +54,22 @@ class Thresholds:
     voice_ttft_ms: float = VOICE_TTFT_MS
 
     def __post_init__(self) -> None:
-        rates = (self.batch_tokens_per_s, self.chat_tokens_per_s, self.smooth_tokens_per_s)
-        waits = (self.voice_ttft_ms, self.smooth_ttft_ms, self.chat_ttft_ms)
         for name in self.__slots__:
             if not 0.0 < getattr(self, name) < 1e9:
                 raise InvalidScenario(name, getattr(self, name), "a number above 0")
-        if list(rates) != sorted(rates):
-            raise InvalidScenario(
-                "chat_tokens_per_s", self.chat_tokens_per_s, "speeds that rise step by step"
-            )
-        if list(waits) != sorted(waits):
-            raise InvalidScenario("smooth_ttft_ms", self.smooth_ttft_ms, "waits that shorten step by step")
+        self._check_order("batch_tokens_per_s", "chat_tokens_per_s", "smooth_tokens_per_s")
+        self._check_order("voice_ttft_ms", "smooth_ttft_ms", "chat_ttft_ms")
+
+    def _check_order(self, *names: str) -> None:
+        """Refuse thresholds that do not rise in this order, by the name of the one that was changed."""
+        defaults = {field.name: field.default for field in fields(self)}
+        for low, high in pairwise(names):
+            lower, upper = getattr(self, low), getattr(self, high)
+            if lower <= upper:
+                continue
+            if upper == defaults[high]:
+                raise InvalidScenario(low, lower, f"at most the {upper:g} of {high}")
+            raise InvalidScenario(high, upper, f"at least the {lower:g} of {low}")
 
 
 DEFAULT = Thresholds()

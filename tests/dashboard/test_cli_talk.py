@@ -24,7 +24,7 @@ def test_what_contradicts_is_one_line(cli):
     ran = cli(*MODEL, "--chat-tokens-per-s", "50")
     assert ran.code == 2
     assert ran.err.count("\n") == 1
-    assert "--chat-tokens-per-s: 50.0 is not allowed; give speeds that rise step by step" in ran.err
+    assert "--chat-tokens-per-s: 50.0 is not allowed; give at most the 30 of smooth_tokens_per_s" in ran.err
     ran = cli(*MODEL, "--utterance-s", "0")
     assert (ran.code, "--utterance-s: 0.0 is not allowed" in ran.err) == (2, True)
     assert cli(*MODEL, "--utterance-s", "1,5").code == 2

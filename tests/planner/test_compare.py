@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -883,3 +884,11 @@ def test_machines_on_which_the_heads_do_not_divide_are_left_out_with_the_reason(
     assert not counts & {8}
     why = next(entry.why for entry in found.excluded if "8x Instinct MI300X" in entry.what)
     assert why == "vllm does not start so: 28 attention heads do not divide among 8 GPUs"
+
+
+def test_one_of_a_thing_is_written_without_a_plural() -> None:
+    found = plan_of([rate()], gpu="B200", gpus=2, requests_per_s=1, hours_per_day=24, set=["term_years=1"])
+    told = " ".join([found.verdict, *found.proof, *found.notes])
+    assert "for 1 request a second" in told
+    assert " over 1 year for 1 request" in told
+    assert not re.search(r"\b1 (requests|years)\b", told)

@@ -7,7 +7,7 @@ from planner.catalogues.models import all_models
 from planner.errors import InvalidScenario
 from planner.serving.capacity import layer_evidence, screen, to_document, weight_floor_bytes
 from planner.serving.speeds import Bound, Speed
-from planner.serving.usability import Usability, verdict
+from planner.serving.usability import Thresholds, Usability, verdict
 
 QWEN_35B = all_models()["qwen3.5-35b-a3b"]
 H100 = all_gpus()["H100 SXM"]
@@ -111,3 +111,20 @@ def test_every_models_layers_are_counted():
     for model in all_models().values():
         layers = layer_evidence(model)
         assert layers.linear_layers + layers.attention_layers == sum(layers.by_kind.values())
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"smooth_tokens_per_s": 5.0}, "smooth_tokens_per_s: 5.0 .*at least the 10 of chat_tokens_per_s"),
+        ({"chat_tokens_per_s": 50.0}, "chat_tokens_per_s: 50.0 .*at most the 30 of smooth_tokens_per_s"),
+        ({"batch_tokens_per_s": 20.0}, "batch_tokens_per_s: 20.0 .*at most the 10 of chat_tokens_per_s"),
+        ({"voice_ttft_ms": 3000.0}, "voice_ttft_ms: 3000.0 .*at most the 2000 of smooth_ttft_ms"),
+        ({"chat_ttft_ms": 100.0}, "chat_ttft_ms: 100.0 .*at least the 2000 of smooth_ttft_ms"),
+    ],
+)
+def test_thresholds_out_of_order_are_refused_by_the_name_of_the_one_that_was_set(
+    changed: dict[str, float], says: str
+) -> None:
+    with pytest.raises(InvalidScenario, match=says):
+        Thresholds(**changed)
