@@ -145,6 +145,11 @@ class Assumptions:
         """How the prices of APIs move."""
         return Moves(change_per_year=self["api_change_per_year"])
 
+    @property
+    def electricity(self) -> Moves:
+        """How the price of electricity moves."""
+        return Moves(change_per_year=self["electricity_change_per_year"])
+
 
 @cache
 def all_assumptions() -> Mapping[str, Assumption]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InvalidScenario
-from planner.supply.paths import cumulative_usd
+from planner.supply.paths import FLAT, Moves
 from planner.units import DAYS_PER_MONTH, TOKENS_PER_PRICE
 
 # Beyond twenty years no machine is the same machine: a later break-even is none.
@@ -25,11 +25,8 @@ class MonthlyCosts:
     rent_usd: float  # [USD/month]
     running_usd: float  # of the owned machine, energy included, without capital [USD/month]
     energy_usd: float = 0.0  # the part of it that follows the electricity price [USD/month]
-    rent_change_per_year: float = 0.0  # [fraction/year]
-    rent_shock_fraction: float = 0.0  # before that, within rent_shock_months [fraction]
-    rent_shock_months: float = 1.0
-    rent_held_months: float = 0.0  # for which it is agreed at a time; 0: it moves every month
-    electricity_change_per_year: float = 0.0  # [fraction/year]
+    rents: Moves = FLAT
+    electricity: Moves = FLAT
 
     def __post_init__(self) -> None:
         _check(rent=self.rent_usd, running=self.running_usd, energy=self.energy_usd)
@@ -37,24 +34,16 @@ class MonthlyCosts:
     @property
     def is_flat(self) -> bool:
         """Whether every month costs the same."""
-        moves = (self.rent_change_per_year, self.rent_shock_fraction, self.electricity_change_per_year)
-        return not any(moves)
+        return self.rents.is_flat and self.electricity.is_flat
 
     def rent(self, months: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rent paid after each of these months, shape (n,). [USD]"""
-        return cumulative_usd(
-            self.rent_usd,
-            months,
-            self.rent_change_per_year,
-            shock_fraction=self.rent_shock_fraction,
-            shock_months=self.rent_shock_months,
-            held_months=self.rent_held_months,
-        )
+        return self.rents.paid_usd(self.rent_usd, months)
 
     def own(self, capex_usd: float, months: NDArray[np.float64]) -> NDArray[np.float64]:
         """Money spent on the owned machine after each of these months, before a sale, shape (n,). [USD]"""
-        energy = cumulative_usd(self.energy_usd, months, self.electricity_change_per_year)
-        other = cumulative_usd(self.running_usd - self.energy_usd, months)
+        energy = self.electricity.paid_usd(self.energy_usd, months)
+        other = FLAT.paid_usd(self.running_usd - self.energy_usd, months)
         return capex_usd + other + energy
 
 

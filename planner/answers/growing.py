@@ -13,7 +13,7 @@ from planner.supply.growth import GROWTH
 from planner.supply.operate import Fleet, OperatingPoint, Refused
 from planner.supply.options import BuyBasis, Kind, Option, RentBasis
 from planner.supply.owning import Terms, buy_option, resale_share
-from planner.supply.paths import term_months
+from planner.supply.paths import Moves, term_months
 from planner.supply.renting import rent_option
 from planner.supply.shop import Candidate
 
@@ -115,7 +115,7 @@ def growing(
     if growth == 0.0 or not scenario.has_demand:
         return None
     times = term_months(terms.assumptions["term_years"])
-    factors = np.exp(np.log1p(growth) * times[:-1] / 12.0).tolist()
+    factors = Moves(change_per_year=growth).factors(times[:-1]).tolist()
     term = _Term(
         times=tuple(times.tolist()),
         factors=tuple(factors),
@@ -173,6 +173,11 @@ class _Term:
             points.append(point)
         return points
 
+    def factors_of(self, moves: Moves) -> list[float]:
+        """Return a price in each month over that of the first."""
+        factors: list[float] = moves.factors(np.array(self.times[:-1])).tolist()
+        return factors
+
     def paid(self, start_usd: float, month_usd: Callable[[int], float]) -> list[float]:
         """Return what is paid at the start and in each month; a broken last month is paid in part."""
         lengths = np.diff(self.times).tolist()
@@ -198,7 +203,7 @@ def _called(option: Option, term: _Term) -> GrownWay | None:
     month = option.usd_per_month
     if month is None:
         return None
-    prices = term.terms.assumptions.api_prices.factors(np.array(term.times[:-1])).tolist()
+    prices = term.factors_of(term.terms.assumptions.api_prices)
     paid = term.paid(0.0, lambda index: month * term.factors[index] * prices[index])
     return GrownWay(option=option, copies=(), paid_usd=tuple(paid))
 
@@ -209,7 +214,7 @@ def _rented(
     if basis.rate.is_ask and points[-1].replicas > 1:  # a host asks for one machine
         return None
     scenario, assumptions = term.terms.scenario, term.terms.assumptions
-    rents = assumptions.rents.held(option.held_months).factors(np.array(term.times[:-1])).tolist()
+    rents = term.factors_of(assumptions.rents.held(option.held_months))
     months = [rent_option(scenario, basis.rate, point, assumptions).usd_per_month or 0.0 for point in points]
     return GrownWay(
         option=option,
@@ -225,9 +230,7 @@ def _owned(
     if candidate.is_own and max(point.replicas for point in points) > 1:
         return None
     terms = term.terms
-    tariff = np.exp(
-        np.log1p(terms.assumptions["electricity_change_per_year"]) * np.array(term.times[:-1]) / 12.0
-    ).tolist()
+    tariff = term.factors_of(terms.assumptions.electricity)
     copies = np.maximum.accumulate([point.replicas for point in points]).tolist()
     months, bought_usd, resale_usd = [], [], 0.0
     owned = capex_usd = machine_usd = 0.0

@@ -266,11 +266,8 @@ def monthly_costs(cost: OwnCost, rental: Option | None, assumptions: Assumptions
         rent_usd=rental.usd_per_month,
         running_usd=float(cost.running_usd_per_month),
         energy_usd=float(cost.energy_usd_per_month),
-        rent_change_per_year=assumptions["rent_change_per_year"],
-        rent_shock_fraction=assumptions["rent_shock_fraction"],
-        rent_shock_months=assumptions["rent_shock_months"],
-        rent_held_months=rental.held_months,
-        electricity_change_per_year=assumptions["electricity_change_per_year"],
+        rents=assumptions.rents.held(rental.held_months),
+        electricity=assumptions.electricity,
     )
 
 

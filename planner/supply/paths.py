@@ -71,84 +71,40 @@ class Moves:
         Args:
             usd_per_month: In the first month. [USD/month]
             months: Times since the start, whole or broken, shape (n,). [months]
+
+        Source:
+            docs/methodology.md, "Price paths".
         """
-        return cumulative_usd(
-            usd_per_month,
-            months,
-            self.change_per_year,
-            shock_fraction=self.shock_fraction,
-            shock_months=self.shock_months,
-            held_months=self.held_months,
-        )
+        whole = np.floor(months)
+        if self.shock_fraction or self.held_months:
+            prices = usd_per_month * self.factors(np.arange(float(np.max(whole, initial=0.0)) + 1.0))
+            before = np.concatenate(([0.0], np.cumsum(prices)))
+            index = whole.astype(int)
+            stepped: Months = before[index] + (months - whole) * prices[index]
+            return stepped
+        growth = math.log1p(self.change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
+        if math.expm1(growth) == 0.0:
+            flat: Months = usd_per_month * months
+            return flat
+        paid = np.expm1(growth * whole) / math.expm1(growth)
+        moved: Months = usd_per_month * (paid + (months - whole) * np.exp(growth * whole))
+        return moved
+
+    def mean_usd_per_month(self, usd_per_month: float, term_years: float) -> float:
+        """Return what a month costs on average over a term, of what it costs in the first. [USD/month]"""
+        months = term_years * 12.0
+        return float(self.paid_usd(usd_per_month, np.array([months]))[0]) / months
 
     def over_term(self, usd_per_month: float, term_years: float) -> float | None:
         """Return what a month costs on average over a term; None where every month costs the same."""
         is_agreed = self.held_months >= term_years * 12.0
-        return None if self.is_flat or is_agreed else mean_usd_per_month(usd_per_month, term_years, self)
+        return None if self.is_flat or is_agreed else self.mean_usd_per_month(usd_per_month, term_years)
+
+
+FLAT = Moves()
 
 
 def term_months(term_years: float) -> Months:
     """Return months 0, 1, 2, ... of a term and its end, whole or broken, shape (n,). [months]"""
     last = term_years * 12.0
     return np.append(np.arange(np.ceil(last)), last)
-
-
-def mean_usd_per_month(usd_per_month: float, term_years: float, moves: Moves) -> float:
-    """
-    Return what a month costs on average over a term, at a price that moves. [USD/month]
-
-    Args:
-        usd_per_month: In the first month. [USD/month]
-        term_years: [years]
-        moves: How it moves.
-    """
-    months = term_years * 12.0
-    return float(moves.paid_usd(usd_per_month, np.array([months]))[0]) / months
-
-
-def cumulative_usd(
-    usd_per_month: float,
-    months: Months,
-    change_per_year: float = 0.0,
-    *,
-    shock_fraction: float = 0.0,
-    shock_months: float = 1.0,
-    held_months: float = 0.0,
-) -> Months:
-    """
-    Money paid after each of these months, at a price that moves month by month.
-
-    Args:
-        usd_per_month: In the first month. [USD/month]
-        months: Times since the start, whole or broken, shape (n,). [months]
-        change_per_year: Of the price, once a shock is over. [fraction/year]
-        shock_fraction: By how much it rises first. [fraction]
-        shock_months: Within which it does. [months]
-        held_months: For which it is agreed at a time; 0: it moves every month. [months]
-
-    Returns:
-        Sums, shape (n,). [USD]
-
-    Source:
-        docs/methodology.md, "Price paths".
-    """
-    whole = np.floor(months)
-    if shock_fraction != 0.0 or held_months:
-        moves = Moves(
-            change_per_year=change_per_year,
-            shock_fraction=shock_fraction,
-            shock_months=shock_months,
-            held_months=held_months,
-        )
-        prices = usd_per_month * moves.factors(np.arange(float(np.max(whole, initial=0.0)) + 1.0))
-        before = np.concatenate(([0.0], np.cumsum(prices)))
-        index = whole.astype(int)
-        stepped: Months = before[index] + (months - whole) * prices[index]
-        return stepped
-    growth = math.log1p(change_per_year) / 12.0  # log1p and expm1 keep the smallest changes exact
-    if math.expm1(growth) == 0.0:
-        flat: Months = usd_per_month * months
-        return flat
-    paid = np.expm1(growth * whole) / math.expm1(growth)
-    moved: Months = usd_per_month * (paid + (months - whole) * np.exp(growth * whole))
-    return moved

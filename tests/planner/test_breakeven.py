@@ -18,7 +18,7 @@ from planner.breakeven import (
     net_present_value_usd,
 )
 from planner.errors import InvalidScenario
-from planner.supply.paths import cumulative_usd
+from planner.supply.paths import Moves
 
 RENT, POWER = 11.96 * 4 * 30.4, 0.7 * 4 * 30.4 * 0.175
 
@@ -93,23 +93,27 @@ def test_tokens_a_month() -> None:
 
 def test_falling_rents_move_the_break_even_out() -> None:
     flat = MonthlyCosts(rent_usd=RENT, running_usd=POWER, energy_usd=POWER)
-    falling = MonthlyCosts(rent_usd=RENT, running_usd=POWER, energy_usd=POWER, rent_change_per_year=-0.2)
+    falling = MonthlyCosts(
+        rent_usd=RENT, running_usd=POWER, energy_usd=POWER, rents=Moves(change_per_year=-0.2)
+    )
     assert break_even_months_moving(25_000.0, flat) == break_even_months(25_000.0, RENT, POWER)
     assert break_even_months_moving(25_000.0, falling) == pytest.approx(20.79, abs=0.005)
-    dear = MonthlyCosts(rent_usd=RENT, running_usd=POWER, energy_usd=POWER, electricity_change_per_year=5.0)
+    dear = MonthlyCosts(
+        rent_usd=RENT, running_usd=POWER, energy_usd=POWER, electricity=Moves(change_per_year=5.0)
+    )
     assert (break_even_months_moving(25_000.0, dear) or 0.0) > 17.37
 
 
 def test_average_rent_over_four_years_of_decline() -> None:
     # 0.820, 0.668 and 0.541 of today's rent at 10, 20 and 30 % a year.
     for change, share in ((-0.1, 0.820), (-0.2, 0.668), (-0.3, 0.541)):
-        paid = cumulative_usd(1.0, np.array([48.0]), change)
+        paid = Moves(change_per_year=change).paid_usd(1.0, np.array([48.0]))
         assert paid[0] / 48 == pytest.approx(share, abs=0.0005)
 
 
 def test_cumulative_cost_is_monotone_and_continuous_within_months() -> None:
     months = np.linspace(0.0, 24.0, 241)
-    paid = cumulative_usd(100.0, months, 0.3)
+    paid = Moves(change_per_year=0.3).paid_usd(100.0, months)
     assert np.all(np.diff(paid) > 0)
     assert np.max(np.diff(paid)) < 1.5 * 10.0 * 1.3**2
 
@@ -155,7 +159,7 @@ def test_costs_are_equal_at_the_break_even_hours(fixed: float, share: float, ren
 
 @given(capex=st.floats(100.0, 1e5), rent=st.floats(50.0, 5e3), change=st.floats(-0.4, 0.4))
 def test_costs_are_equal_where_the_curves_cross(capex: float, rent: float, change: float) -> None:
-    costs = MonthlyCosts(rent_usd=rent, running_usd=20.0, energy_usd=5.0, rent_change_per_year=change)
+    costs = MonthlyCosts(rent_usd=rent, running_usd=20.0, energy_usd=5.0, rents=Moves(change_per_year=change))
     months = break_even_months_moving(capex, costs)
     if months is None:
         end = np.array([240.0])

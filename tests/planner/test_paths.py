@@ -14,7 +14,7 @@ from planner.compare import Plan
 from planner.rates import Tier
 from planner.supply.options import BuyBasis, Kind, Option
 from planner.supply.owning import monthly_costs
-from planner.supply.paths import Moves, RentPath, cumulative_usd, mean_usd_per_month
+from planner.supply.paths import Moves, RentPath
 from planner.uncertainty.comparison import Comparison
 from tests.planner.plans import plan_of, rate
 
@@ -29,17 +29,16 @@ def test_a_shock_rises_by_equal_factors_and_then_falls_by_the_year() -> None:
 
 def test_what_is_paid_on_each_path() -> None:
     def paid(months: float, moves: Moves) -> float:
-        fields = {"shock_fraction": moves.shock_fraction, "shock_months": moves.shock_months}
-        return float(cumulative_usd(100.0, np.array([months]), moves.change_per_year, **fields)[0])
+        return float(moves.paid_usd(100.0, np.array([months]))[0])
 
     assert paid(6.0, SHOCK) == pytest.approx(714.627, abs=1e-3)
     assert paid(6.5, SHOCK) == pytest.approx(714.627 + 0.5 * 137.421, abs=1e-3)
     assert paid(0.0, SHOCK) == 0.0
     assert paid(48.0, Moves(change_per_year=-0.2)) == pytest.approx(3204.608, abs=1e-3)
-    assert mean_usd_per_month(100.0, 4.0, SHOCK) == pytest.approx(99.1209, abs=1e-4)
+    assert SHOCK.mean_usd_per_month(100.0, 4.0) == pytest.approx(99.1209, abs=1e-4)
     # The average rent over 48 months at 20 and 10 % down a year, over that of today.
-    assert mean_usd_per_month(1.0, 4.0, Moves(change_per_year=-0.2)) == pytest.approx(0.668, abs=5e-4)
-    assert mean_usd_per_month(1.0, 4.0, Moves(change_per_year=-0.1)) == pytest.approx(0.820, abs=5e-4)
+    assert Moves(change_per_year=-0.2).mean_usd_per_month(1.0, 4.0) == pytest.approx(0.668, abs=5e-4)
+    assert Moves(change_per_year=-0.1).mean_usd_per_month(1.0, 4.0) == pytest.approx(0.820, abs=5e-4)
 
 
 @given(
@@ -51,8 +50,8 @@ def test_what_is_paid_on_each_path() -> None:
 def test_a_shock_over_a_year_s_change_is_the_sum_of_its_months(
     change: float, months: float, shock: float, within: float
 ) -> None:
-    fields = {"shock_fraction": shock, "shock_months": within}
-    paid = float(cumulative_usd(100.0, np.array([months]), change, **fields)[0])
+    moves = Moves(change_per_year=change, shock_fraction=shock, shock_months=within)
+    paid = float(moves.paid_usd(100.0, np.array([months]))[0])
     total, whole = 0.0, int(months)
     for month in range(whole + 1):
         after = month - within if shock else month
@@ -172,9 +171,7 @@ def test_break_even_of_a_draw_after_a_shock_is_that_of_one_calculation(
         rent_usd=rent,
         running_usd=54.9,
         energy_usd=14.9,
-        rent_change_per_year=change,
-        rent_shock_fraction=0.4,
-        rent_shock_months=5.0,
+        rents=Moves(change_per_year=change, shock_fraction=0.4, shock_months=5.0),
     )
     expected = break_even_months_moving(capex, costs)
     assert months == (np.inf if expected is None else pytest.approx(expected, rel=1e-9))

@@ -11,6 +11,7 @@ from planner.compare import Plan
 from planner.rates import Billing
 from planner.sensitivity import Sensitivity, change_text
 from planner.supply.options import Kind, Option
+from planner.supply.paths import Moves
 from planner.uncertainty.comparison import Comparison, Outcome
 from planner.uncertainty.uncertain import Uncertain
 from tests.planner.plans import CODER, SMALL, plan_of, rate
@@ -207,8 +208,8 @@ def test_break_even_of_a_draw_is_that_of_one_calculation(
         rent_usd=rent,
         running_usd=54.9,
         energy_usd=14.9,
-        rent_change_per_year=change,
-        electricity_change_per_year=power,
+        rents=Moves(change_per_year=change),
+        electricity=Moves(change_per_year=power),
     )
     expected = break_even_months_moving(capex, costs)
     if expected is None or expected > 240:
