@@ -105,8 +105,12 @@ class OperatingPoint:
     tokens_per_month: float  # output tokens, all replicas
     is_too_slow: bool
     shifts: tuple[Shift, ...] = ()  # how its copies follow the load of a day; empty: all run all the time
-    capacity_tokens_per_s: float  # that one copy can carry within the limits, at its best batch
     rates_tokens_per_s: tuple[float, ...]  # of one copy at each batch within the limits, smallest batch first
+
+    @property
+    def capacity_tokens_per_s(self) -> float:
+        """What one copy can carry within the limits, at its best batch. [tokens/s]"""
+        return max(self.rates_tokens_per_s)
 
     def busy_share(self, tokens_per_s: float) -> float:
         """
@@ -133,10 +137,16 @@ class Refused:
 
     sizing: Sizing
     refusal: Refusal
-    why: str
     value_ms: float = 0.0  # of the time that is too long
     limit_ms: float = 0.0
     replicas: int = 0  # where so many are nowhere to be had
+
+    @property
+    def why(self) -> str:
+        """Why, in words."""
+        if self.refusal is Refusal.MEMORY:
+            return memory_text(self.sizing)
+        return limit_text(self.refusal, [self])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,14 +219,12 @@ class Fleet:
         has_run = measured is not None and measured.key == key and measured.proves_it_fits
         runs = [sizing for sizing in tried if sizing.memory.fits or (has_run and sizing.speed)]
         if not runs and asked.refusal is not None:
-            refused = Refused(sizing=asked, refusal=Refusal.HEADS, why="")
-            return replace(refused, why=limit_text(Refusal.HEADS, [refused]))
+            return Refused(sizing=asked, refusal=Refusal.HEADS)
         if not runs:
-            return Refused(sizing=asked, refusal=Refusal.MEMORY, why=memory_text(asked))
+            return Refused(sizing=asked, refusal=Refusal.MEMORY)
         timed = [(sizing, sizing.speed) for sizing in runs if sizing.speed is not None]
         if not timed:
-            unknown = Refusal.SPEED_UNKNOWN
-            return Refused(sizing=asked, refusal=unknown, why=limit_text(unknown, []))
+            return Refused(sizing=asked, refusal=Refusal.SPEED_UNKNOWN)
         kept = [pair for pair in timed if self.demand.broken_limit(pair[1]) is None]
         if not kept:
             return self._refused_by_limit(timed)
@@ -228,8 +236,7 @@ class Fleet:
         is_ttft = refusal is Refusal.TTFT
         value = speed.ttft_ms if is_ttft else speed.tpot_ms
         limit = (self.demand.max_ttft_ms if is_ttft else self.demand.max_tpot_ms) or 0.0
-        refused = Refused(sizing=sizing, refusal=refusal, why="", value_ms=value, limit_ms=limit)
-        return replace(refused, why=limit_text(refusal, [refused]))
+        return Refused(sizing=sizing, refusal=refusal, value_ms=value, limit_ms=limit)
 
     def _point(self, kept: Sequence[tuple[Sizing, Speed]]) -> OperatingPoint | Refused:
         """Return the smallest batch that carries the load with the fewest replicas, if so many exist."""
@@ -246,15 +253,13 @@ class Fleet:
                 utilisation=1.0,
                 tokens_per_month=tokens,
                 is_too_slow=not good,
-                capacity_tokens_per_s=speed.aggregate_tokens_per_s,
                 rates_tokens_per_s=(speed.aggregate_tokens_per_s,),
             )
         rates = tuple(speed.aggregate_tokens_per_s for _, speed in usable)
         best = max(rates)
         replicas = max(1, math.ceil(demand.peak_tokens_per_s / best - 1e-9))
         if replicas * usable[0][0].machine.gpu_count > MOST_GPUS:
-            refused = Refused(sizing=usable[0][0], refusal=Refusal.COPIES, why="", replicas=replicas)
-            return replace(refused, why=limit_text(Refusal.COPIES, [refused]))
+            return Refused(sizing=usable[0][0], refusal=Refusal.COPIES, replicas=replicas)
         share = demand.peak_tokens_per_s / replicas
         sizing, speed = next(
             (pair for pair in usable if pair[1].aggregate_tokens_per_s >= share * (1.0 - 1e-9)), usable[-1]
@@ -267,7 +272,6 @@ class Fleet:
             tokens_per_month=demand.tokens_per_month or 0.0,
             is_too_slow=not good,
             shifts=shifts(demand.loads_tokens_per_s, best),
-            capacity_tokens_per_s=best,
             rates_tokens_per_s=rates,
         )
 
