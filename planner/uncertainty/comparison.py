@@ -11,9 +11,9 @@ from planner.breakeven import MAX_MONTHS
 from planner.scenario import Scenario
 from planner.supply.operate import Demand
 from planner.supply.options import Option
-from planner.uncertainty.drawn_owning import Owning, as_draws, is_single, needed_copies
-from planner.uncertainty.drawn_prices import Price, PriceByMonth, mean_rent_factor
-from planner.uncertainty.drawn_renting import rent_at_hours, rent_at_speed
+from planner.uncertainty.drawn_owning import Owning, as_draws, needed_copies
+from planner.uncertainty.drawn_prices import Price, mean_rent_factor, rent_price
+from planner.uncertainty.drawn_renting import is_single, rent_at_hours, rent_at_speed
 from planner.uncertainty.uncertain import HOURS, OWN_SPEED, RENT_SPEED, Draws, is_same_machine
 
 
@@ -41,8 +41,6 @@ class Comparison:
         self._purchase, self._rental, self._assumptions = purchase, rental, assumptions
         self._scenario, self._demand = scenario, Demand.of(scenario)
         self._peak = self._demand.peak_tokens_per_s
-        self._compounds = assumptions.is_set("rent_change_per_year")
-        self._shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
 
     def outcome(self, drawn: Mapping[str, Draws], size: int) -> Outcome:
         """Return what these values of the inputs come to; inputs that are not there stay at their base."""
@@ -73,7 +71,7 @@ class Comparison:
     def break_even_months(self, outcome: Outcome) -> Draws:
         """Return when each draw has paid back without a sale; infinite where not within twenty years."""
         energy = Price(outcome.energy_usd, outcome.energy_change)
-        rent = self._rent_price(outcome.rent_usd, outcome.rent_change)
+        rent = rent_price(outcome.rent_usd, outcome.rent_change, self._assumptions, self._rental.held_months)
         gap = outcome.capex_usd.copy()  # what owning has cost beyond renting
         months = np.where((gap <= 0.0) & (outcome.saving >= 0.0), 0.0, np.inf)
         is_open = gap > 0.0
@@ -105,13 +103,6 @@ class Comparison:
         before = np.where(first == 0, gap, gaps[first - 1, rows])
         crossed: Draws = first + before / (before - gaps[first, rows])
         return crossed
-
-    def _rent_price(self, usd: Draws, change: Draws) -> "Price | PriceByMonth":
-        """Return how the rents of all draws move."""
-        held_months = self._rental.held_months
-        if self._shock[0] == 0.0 and not held_months:
-            return Price(usd, change, self._compounds)
-        return PriceByMonth(usd, change, self._compounds, self._shock, held_months)
 
     def _rented(self, usd: Draws, change: Draws, months: Draws) -> Draws:
         """Return the rent of so many months. [USD]"""

@@ -16,7 +16,7 @@ from planner.cost import (
 )
 from planner.scenario import Scenario
 from planner.supply.operate import Demand, OperatingPoint
-from planner.supply.options import Option, RentBasis
+from planner.supply.options import Option
 from planner.uncertainty.drawn_prices import growth_sum
 from planner.uncertainty.uncertain import HOURS, OWN_SPEED, PRICE, Draws, basis_of
 
@@ -59,10 +59,8 @@ class Owning:
         speed = drawn.get(OWN_SPEED)
         copies = copies_over_plan(self._purchase, speed, self._peak)
         term = get("term_years")
-        cost, months = (
-            own_cost(self._ownership(drawn, copies, 1.0 if speed is None else speed, term)),
-            term * MONTHS_PER_YEAR,
-        )
+        cost = own_cost(self._ownership(drawn, copies, 1.0 if speed is None else speed, term))
+        months = term * MONTHS_PER_YEAR
         energy = as_draws(cost.energy_usd, size) / MONTHS_PER_YEAR
         other = as_draws(cost.running_usd, size) / MONTHS_PER_YEAR - energy
         lost = as_draws(cost.capex_usd - cost.resale_usd, size)
@@ -167,20 +165,9 @@ def copies_of_load(tokens_per_s: float, capacity_tokens_per_s: Draws) -> Draws:
 
 
 def copies_over_plan(option: Option, speed: Draws | None, peak_tokens_per_s: float | None) -> Draws | float:
-    """
-    Return the copies of a machine that carry the peak at this speed, over those of the plan.
-
-    What a host asks is for one machine: there is no second at that price.
-    """
+    """Return the copies of a machine that carry the peak at this speed, over those of the plan."""
     needed = needed_copies(option, speed, peak_tokens_per_s)
-    if needed is None or is_single(option):
-        return 1.0
-    return needed / option.replicas
-
-
-def is_single(option: Option) -> bool:
-    """Whether it is what a host asks for a machine of its own, of which there is one."""
-    return isinstance(option.basis, RentBasis) and option.basis.rate.is_ask
+    return 1.0 if needed is None else needed / option.replicas
 
 
 def as_draws(amount: Amount, size: int) -> Draws:

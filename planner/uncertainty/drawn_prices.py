@@ -35,6 +35,15 @@ class Price:
         paid: Draws = self._usd[rows] * months
         return paid
 
+    def over(self, months: Draws) -> Draws:
+        """Return what is paid in so many months, the last of them in part. [USD]"""
+        falling = growth_sum(self._change, months)
+        if not self._stays.any():
+            return self._usd * falling
+        first_year = growth_sum(self._change, np.minimum(months, 12.0))
+        rising = first_year + np.maximum(months - 12.0, 0.0) * (1.0 + self._change)
+        return self._usd * np.where(self._stays, rising, falling)
+
 
 class PriceByMonth:
     """
@@ -90,17 +99,19 @@ def mean_rent_factor(
     A fall goes on year after year; a rise, seen once, lasts a year and stays, unless it was set. One that is
     agreed for so many months at a time moves only between them.
     """
+    price = rent_price(np.ones_like(change), change, assumptions, held_months)
+    return price.over(months) / months
+
+
+def rent_price(
+    usd: Draws, change: Draws, assumptions: Assumptions, held_months: float
+) -> Price | PriceByMonth:
+    """Return how rents move; a rise compounds only where it was set."""
     compounds = assumptions.is_set("rent_change_per_year")
     shock = assumptions["rent_shock_fraction"], assumptions["rent_shock_months"]
     if shock[0] != 0.0 or held_months:
-        price = PriceByMonth(np.ones_like(change), change, compounds, shock, held_months)
-        return price.over(months) / months
-    falling = growth_sum(change, months)
-    if compounds:
-        return falling / months
-    first_year = growth_sum(change, np.minimum(months, 12.0))
-    rising = first_year + np.maximum(months - 12.0, 0.0) * (1.0 + change)
-    return np.where(change > 0.0, rising, falling) / months
+        return PriceByMonth(usd, change, compounds, shock, held_months)
+    return Price(usd, change, compounds)
 
 
 def mean_price_factor(change: Draws, months: Draws) -> Draws:

@@ -8,8 +8,13 @@ from planner.scenario import Scenario
 from planner.supply.operate import Demand
 from planner.supply.options import Option, RentBasis
 from planner.supply.rent import rent_of_copy
-from planner.uncertainty.drawn_owning import copies_of_load, is_single
+from planner.uncertainty.drawn_owning import copies_of_load
 from planner.uncertainty.uncertain import Draws
+
+
+def is_single(option: Option) -> bool:
+    """Whether it is what a host asks for a machine of its own, of which there is one."""
+    return isinstance(option.basis, RentBasis) and option.basis.rate.is_ask
 
 
 def rent_at_speed(option: Option, speed: Draws | None, scenario: Scenario, demand: Demand) -> Draws | float:
