@@ -136,14 +136,9 @@ class Plan:
         return cheapest_api(self.options)
 
     @property
-    def mix_of_verdict(self) -> MixedFleet | None:
-        """The mix of owned and rented machines, where it is the answer."""
-        return ways(self.scenario, self.options, self.money, self.mixed).cheapest_mix
-
-    @property
     def singles_text(self) -> str | None:
         """What comparisons of one rental with one purchase leave out where the answer is a mix of both."""
-        mixed = self.mix_of_verdict
+        mixed = ways(self.scenario, self.options, self.money, self.mixed).cheapest_mix
         return None if mixed is None else singles_text(mixed, self.money)
 
     def passed_over(self) -> list[str | None]:
@@ -230,7 +225,7 @@ class Plan:
             purchase: The machine to buy; the plan's cheapest where None.
             rental: A rental paid by use; the one that the purchase is compared with where None.
         """
-        if self.scenario.has_demand or self.scenario.profile is not None:  # the hours are no question
+        if self.scenario.has_demand:  # the hours are no question
             return cost_by_hours(None, None, self.scenario.days_per_month)
         own = purchase or self.purchase
         against = own.basis.against_hourly if own is not None and isinstance(own.basis, BuyBasis) else None
@@ -335,10 +330,10 @@ def plan(
     )
     found_paths, sure, bought = made.rent_paths(), made.sensitivity(draws=0), made.purchase
     notes = [] if bought is None or not found_paths else [paths_text(found_paths, bought, money)]
-    notes += [
-        *([] if sure is None or made.singles_text is None else [made.singles_text]),
-        *([] if sure is None else [change_text(sure, money, is_mixed=made.singles_text is not None)]),
-    ]
+    if sure is not None:
+        mix = found.cheapest_mix
+        notes += [] if mix is None else [singles_text(mix, money)]
+        notes.append(change_text(sure, money, is_mixed=mix is not None))
     return replace(made, notes=(*made.notes, *notes))
 
 

@@ -12,7 +12,7 @@ from planner.catalogues.purchases import Purchase
 from planner.supply.growth import GROWTH
 from planner.supply.operate import Fleet, OperatingPoint, Refused
 from planner.supply.options import BuyBasis, Kind, Option, RentBasis
-from planner.supply.owning import Terms, buy_option, resale_share
+from planner.supply.owning import Terms, owned_cost, resale_share
 from planner.supply.paths import Moves, term_months
 from planner.supply.renting import rent_option
 from planner.supply.shop import Candidate
@@ -236,19 +236,17 @@ def _owned(
     owned = capex_usd = machine_usd = 0.0
     for index, (point, count) in enumerate(zip(points, copies, strict=True)):
         run = replace(point, replicas=count, utilisation=point.utilisation * point.replicas / count)
-        basis = buy_option(candidate, run, terms).basis
-        if not isinstance(basis, BuyBasis):
-            raise TypeError(f"{option.name} is not bought")
-        cost, energy = basis.cost, float(basis.cost.energy_usd_per_month)
+        ownership, cost = owned_cost(candidate, run, terms)
+        energy = float(cost.energy_usd_per_month)
         months.append(float(cost.running_usd_per_month) + energy * (tariff[index] - 1.0))
         bought_usd.append(0.0)
         if count > owned:
             bought_usd[-1] = float(cost.capex_usd) - capex_usd
-            if not basis.ownership.is_sunk:
+            if not ownership.is_sunk:
                 left = (term.times[-1] - term.times[index]) / 12.0
-                added = float(basis.ownership.machine_usd) - machine_usd
+                added = float(ownership.machine_usd) - machine_usd
                 resale_usd += added * resale_share(terms.assumptions, left)
-            owned, capex_usd, machine_usd = count, float(cost.capex_usd), float(basis.ownership.machine_usd)
+            owned, capex_usd, machine_usd = count, float(cost.capex_usd), float(ownership.machine_usd)
     budget = terms.scenario.budget_usd
     if budget is not None and capex_usd > budget and not candidate.is_own:
         return None

@@ -16,7 +16,7 @@ from planner.answers.words import (
     use_text,
     years_text,
 )
-from planner.breakeven import MAX_MONTHS
+from planner.breakeven import MAX_MONTHS, break_even_tokens_per_month
 from planner.supply.options import BuyBasis, Excluded, Option
 
 _TIERS = {
@@ -134,7 +134,7 @@ def _api_figures(option: Option, found: Ways) -> str:
     per_million = prices.usd_per_million_tokens
     if machine is None or not per_million or found.scenario.has_demand:
         return text
-    enough = (machine.usd_per_month or 0.0) / per_million * 1e6
+    enough = break_even_tokens_per_month(machine.usd_per_month or 0.0, per_million) or 0.0
     written = tokens_text(machine.tokens_per_month or 0.0)
     return (
         f"{text} It costs less than {machine_text(machine)} up to {tokens_text(enough)} output tokens a "

@@ -12,7 +12,7 @@ from planner.serving.speeds import Speed
 from planner.sizing import Sizing, size_machines
 from planner.supply.operate import Fleet, MachineKey, Refused
 from planner.supply.options import Kind
-from planner.supply.owning import Terms, buy_option
+from planner.supply.owning import Terms, owned_cost
 from planner.supply.shop import Candidate, Housing, is_recent_price, machine_keys, machine_price, read_shop
 from planner.workload import Machine, Workload
 
@@ -142,8 +142,8 @@ def recommend_from(fleet: Fleet, terms: Terms, candidates: Sequence[Candidate]) 
             return None
         usd = source = None
         if candidate.purchase is not None:
-            option = buy_option(candidate, replace(point, replicas=1, shifts=()), priced)
-            usd, source = option.purchase_usd, option.purchase_source
+            _, cost = owned_cost(candidate, replace(point, replicas=1, shifts=()), priced)
+            usd, source = float(cost.capex_usd), machine_price(candidate, count, priced.assumptions)[1]
         return _choice(candidate, count, point.speed, usd, source)
 
     scenario, rental = terms.scenario, terms.rental or terms.slow_rental

@@ -122,7 +122,7 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         gpus_per_server=MODULES_PER_SERVER if candidate.housing is Housing.MODULE else None,
         against=against,
         against_hourly=hourly,
-        is_by_hours=not scenario.has_demand and scenario.profile is None,
+        is_by_hours=not scenario.has_demand,
         months_with_resale=months_sold(cost, machine_usd * replicas, costs, assumptions),
     )
     return Option(
@@ -157,6 +157,14 @@ def buy_option(candidate: Candidate, point: OperatingPoint, terms: Terms) -> Opt
         notes=tuple(_notes(candidate, point)),
         basis=basis,
     )
+
+
+def owned_cost(candidate: Candidate, point: OperatingPoint, terms: Terms) -> tuple[Ownership, OwnCost]:
+    """Return how a machine to buy, or owned already, is housed and run, and what that costs."""
+    machine_usd, _ = machine_price(candidate, point.machine.gpu_count, terms.assumptions)
+    rated_kw, load_kw, _ = _power(candidate, point, terms.assumptions)
+    ownership = _ownership(candidate, point, terms, machine_usd, rated_kw, load_kw)
+    return ownership, own_cost(ownership)
 
 
 def _power_assumption(candidate: Candidate, assumptions: Assumptions) -> str | None:
