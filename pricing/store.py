@@ -127,12 +127,12 @@ class Store(Sessions):
         What waits in quarantine or was rejected is in `rejected`. Bundled prices whose GPU has an ambiguous
         name are here, as what nobody can rank. Of a past day nothing is known that was seen after it.
         """
-        where = Where().at(queries.moment_of(as_of)).region(region)
+        moment = queries.moment_of(as_of)
+        where = Where().at(moment).region(region)
         where.add("(p.verdict = 'verified' OR (p.origin = 'snapshot' AND s.gpu IS NULL))")
         where.one_of("s.provider", provider).one_of("s.gpu", gpu).one_of("s.tier", tier)
         with self._reading() as connection:
             found = queries.offers(connection, where, limit=limit, series_first=limit is not None)
-        moment = queries.moment_of(as_of)
         return found if moment is None else [offer.as_seen_by(moment) for offer in found]
 
     def rejected(self, provider: Names = None, limit: int | None = None) -> list[StoredOffer]:

@@ -104,8 +104,10 @@ def run(
 
 def _leave_what_is_made(store: Store, since: datetime | None, now: datetime) -> None:
     """Raise where a good run began later; asked under the lock, since it may have ended a moment ago."""
-    last = last_good_run(store, now) if since is not None else None
-    if since is not None and last is not None and last > since:
+    if since is None:
+        return
+    last = last_good_run(store, now)
+    if last is not None and last > since:
         raise RunMade(
             f"database {store.label}: the run of {last:%Y-%m-%d %H:%M} UTC has brought prices; nothing to do"
         )
