@@ -159,7 +159,7 @@ def _case(
         exchanged=together.mispaired(),
         copied=together.copied(),
         returned=together.returned(),
-        mended=together.mended(),
+        mended=together.mended,
         factors=together.factors,
         moved=together.moved_at_once(),
         scaled=together.by_one_factor(),

@@ -71,7 +71,6 @@ class Together:
         self._rows: list[tuple[Offer, float | None]] = []  # each beside its last price
         self.changes: list[Change] = []
         self._lately: list[float] = []  # by which factor each of these seen lately moved, 1 for most
-        self._memory = memory
         own: list[Step] = []  # from its own last price
         near: list[Step] = []  # also from those in other regions and under other names
         rows = [offer for offer in offers if offer.gpu is not None and is_price(offer)]
@@ -97,6 +96,13 @@ class Together:
         self._lists = [own, near] if self.is_renamed else [own]
         # id() of the offers of which the list-wide rules speak, and by which factor each moved.
         self.factors = {id(step.offer): step.factor for step in self._lists[-1]}
+        # id() of the offers that went back to a price that stood before, and when that was last seen.
+        changed = [change.offer for change in self.changes if change.is_own]
+        self._back = {id(offer): seen_at for offer in changed if (seen_at := memory.had_before(offer))}
+        # Of these, where each mends a price of a night or two; none where another one went back to something
+        # older: then the page is an old one, and not the one between.
+        are_mends = all(memory.is_mend(offer) for offer in changed if id(offer) in self._back)
+        self.mended = frozenset(self._back) if are_mends else frozenset()
 
     def mispaired(self) -> frozenset[int]:
         """
@@ -169,26 +175,14 @@ class Together:
         Return the id() of offers that went back to an earlier price: all where half of all changes did, else
         those whose earlier price was last seen long ago. None where all are mends of an error.
         """
-        own = [change.offer for change in self.changes if change.is_own]
-        back = {id(offer): seen_at for offer in own if (seen_at := self._memory.had_before(offer))}
-        if back.keys() <= self.mended():
+        back = self._back
+        if back.keys() <= self.mended:
             return frozenset()
+        own = [change.offer for change in self.changes if change.is_own]
         if len(back) >= 2 and len(back) >= RETURNED_SHARE * len(own):
             return frozenset(back)
         old = [offer for offer in own if id(offer) in back]
         return frozenset(id(one) for one in old if one.seen_at - back[id(one)] >= OLD_PAGE_AFTER)
-
-    def mended(self) -> frozenset[int]:
-        """
-        Return the id() of offers whose price of a night or two goes back to the one that stood before.
-
-        None where any other price changed too: then the page is an old one, and not the one between.
-        """
-        own = [
-            change.offer for change in self.changes if change.is_own and self._memory.had_before(change.offer)
-        ]
-        mends = [offer for offer in own if self._memory.is_mend(offer)]
-        return frozenset(id(offer) for offer in mends) if len(mends) == len(own) else frozenset()
 
     def moved_at_once(self) -> tuple[int, int] | None:
         """Return how many prices moved and of how many, where that is most of a list; else None."""
