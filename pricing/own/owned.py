@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
 from pricing.own.ownfile import OwnFile, OwnQuote
 from pricing.storage.intervals import plain
@@ -19,6 +19,7 @@ from pricing.storage.rows import (
     price_row,
     series_ids,
     source_ids,
+    update_prices,
 )
 
 
@@ -85,7 +86,7 @@ def _open(connection: Connection, sources: Sequence[str]) -> Sequence[Any]:
 
 def _close(connection: Connection, before: Any, at: datetime, why: str) -> None:
     values = {"closed_at": max(at, before.first_seen_at), "closed_why": why}
-    connection.execute(update(PRICE).where(PRICE.c.id == before.id).values(values))
+    update_prices(connection, [before.id], values)
 
 
 def _quote_row(quote: OwnQuote, now: datetime) -> dict[str, Any]:

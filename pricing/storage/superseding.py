@@ -17,7 +17,7 @@ from pricing.registry import kinds
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, SERIES, update_prices
 from pricing.verification.limits import WEEK_SPAN
-from pricing.verification.recall import ACCEPTED, is_leap
+from pricing.verification.recall import is_accepted, is_leap
 
 # What is offered, the place and the name of the instance aside: collections may spell those otherwise.
 _THING = tuple(SERIES.c[name] for name in ("gpu", "gpu_count", "gpu_fraction", "tier", "gpu_only"))
@@ -133,7 +133,7 @@ def _is_in_doubt(row: Any, bundled: Any) -> bool:
     """
     if row.tier == Tier.SPOT or shows_asks(kinds().get(row.provider), row.provider):
         return False
-    if any(reason.startswith(ACCEPTED) for reason in json.loads(row.reasons or "[]")):
+    if is_accepted(json.loads(row.reasons or "[]")):
         return False
     is_new = row.last_seen_at - row.first_seen_at < WEEK_SPAN
     return is_new and is_leap(float(row.usd_per_hour / bundled.usd_per_hour))

@@ -49,8 +49,11 @@ class Sightings(NamedTuple):
 
 # Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
 _LEVELS: Sequence[tuple[str, Callable[[Offer | KnownPrice], Key]]] = (
-    ("its own last price", lambda one: (_name(one), one.gpu_count, _place(one), _term(one))),
-    ("the same instance in other regions", lambda one: (_name(one), one.gpu_count)),
+    (
+        "its own last price",
+        lambda one: (plain_name(one.instance_type), one.gpu_count, _place(one), _term(one)),
+    ),
+    ("the same instance in other regions", lambda one: (plain_name(one.instance_type), one.gpu_count)),
     ("the same GPUs under another name", lambda one: (one.gpu_count,)),
     ("the same GPU in other sizes", lambda one: ()),
 )
@@ -98,14 +101,15 @@ class Memory:
                 self._remember(price)
 
     def _remember(self, price: KnownPrice) -> None:
-        self._counts[_name(price)].add(price.gpu_count)
+        self._counts[plain_name(price.instance_type)].add(price.gpu_count)
         own = _series(price)
         if price.origin == Origin.SNAPSHOT:
             self._bundled[_machine(price)].append(price)
         else:
             self._stood[own].append(price)
-        is_accepted = any(reason.startswith(ACCEPTED) for reason in price.reasons)
-        if is_accepted and (own not in self._accepted or _is_newer(price, self._accepted[own])):
+        if is_accepted(price.reasons) and (
+            own not in self._accepted or _is_newer(price, self._accepted[own])
+        ):
             self._accepted[own] = price
         for number in range(1, len(_LEVELS) + 1):
             of_level = self._verified[_level_key(number, price)]
@@ -243,7 +247,7 @@ class Memory:
 
     def counts_of(self, offer: Offer) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""
-        return self._counts.get(_name(offer), set())
+        return self._counts.get(plain_name(offer.instance_type), set())
 
 
 def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime, tuple[float, float]]:
@@ -281,12 +285,17 @@ def _slice(one: Offer | KnownPrice) -> float | None:
 
 def _machine(one: Offer | KnownPrice) -> Key:
     """Return what is the same instance wherever it stands."""
-    return (_name(one), one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
+    return (plain_name(one.instance_type), one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
 
 
-def _name(one: Offer | KnownPrice) -> str:
+def plain_name(instance_type: str) -> str:
     """Return an instance's name so that capitals and spaces make no other one of it."""
-    return " ".join(one.instance_type.casefold().split())
+    return " ".join(instance_type.casefold().split())
+
+
+def is_accepted(reasons: Iterable[str]) -> bool:
+    """Whether one of these says that a person accepted the price."""
+    return any(reason.startswith(ACCEPTED) for reason in reasons)
 
 
 def _place(one: Offer | KnownPrice) -> str:

@@ -8,16 +8,16 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NoReturn
 
-from sqlalchemy import Connection, and_, insert, or_, select, update
+from sqlalchemy import Connection, and_, insert, or_, select
 
 from planner.catalogue import close_matches
 from planner.errors import UnknownName
 from pricing.errors import NothingToDecide, UnclearDecision
 from pricing.offer import Verdict
 from pricing.storage.memory import Origin
-from pricing.storage.rows import PRICE, REVIEW, SERIES, bump_revision
+from pricing.storage.rows import PRICE, REVIEW, SERIES, bump_revision, update_prices
 from pricing.storage.superseding import reopen_snapshot, supersede_snapshot
-from pricing.verification.recall import ACCEPTED
+from pricing.verification.recall import is_accepted
 
 # Letters of an identifier that are enough where only one offer starts with them.
 MIN_PREFIX = 4
@@ -92,8 +92,8 @@ def decide(
     else:
         replaced = _reject(connection, target, waiting)
     text = f"{decision}ed by {by} on {now:%Y-%m-%d}: {reason}"
-    reasons = json.dumps([*(json.loads(target.reasons or "[]")), text], ensure_ascii=False)
-    connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(reasons=reasons))
+    reasons = json.dumps([*_reasons(target), text], ensure_ascii=False)
+    update_prices(connection, [target.id], {"reasons": reasons})
     values = {"price_id": target.id, "decision": str(decision), "reason": reason}
     connection.execute(insert(REVIEW).values(values | {"decided_at": now, "decided_by": by}))
     bump_revision(connection)
@@ -130,8 +130,7 @@ def _refuse_unclear(waiting: Any | None, verified: Any | None) -> None:
     """
     if waiting is None or verified is None:
         return
-    is_accepted = any(reason.startswith(ACCEPTED) for reason in json.loads(verified.reasons or "[]"))
-    if is_accepted or waiting.verdict == Verdict.REJECTED:
+    if is_accepted(_reasons(verified)) or waiting.verdict == Verdict.REJECTED:
         raise UnclearDecision(
             f"offer {verified.offer_id!r} has two prices, {_listed((verified, waiting))}: say which to "
             f"reject, for instance with --price {_amount(verified)}"
@@ -163,9 +162,13 @@ def _amount(one: Any) -> str:
 
 def _state(one: Any) -> str:
     if one.verdict == Verdict.VERIFIED:
-        is_accepted = any(reason.startswith(ACCEPTED) for reason in json.loads(one.reasons or "[]"))
-        return "accepted, in force" if is_accepted else "in force"
+        return "accepted, in force" if is_accepted(_reasons(one)) else "in force"
     return "waits" if one.verdict == Verdict.QUARANTINED else "rejected"
+
+
+def _reasons(one: Any) -> list[str]:
+    reasons: list[str] = json.loads(one.reasons or "[]")
+    return reasons
 
 
 def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
@@ -200,8 +203,8 @@ def _accept(connection: Connection, target: Any, verified: Any | None) -> int | 
     if verified is not None:
         at = max(target.first_seen_at, verified.first_seen_at)
         values = {"closed_at": at, "closed_why": "changed"}
-        connection.execute(update(PRICE).where(PRICE.c.id == verified.id).values(values))
-    connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(verdict=str(Verdict.VERIFIED)))
+        update_prices(connection, [verified.id], values)
+    update_prices(connection, [target.id], {"verdict": str(Verdict.VERIFIED)})
     if target.witness is None and target.origin == Origin.REFRESH:
         supersede_snapshot(connection, target.provider)
     return None if verified is None else int(verified.id)
@@ -209,13 +212,13 @@ def _accept(connection: Connection, target: Any, verified: Any | None) -> int | 
 
 def _reject(connection: Connection, target: Any, waiting: Any | None) -> int | None:
     """Reject a price; where it was in force, what it had replaced is back, of own runs or bundled."""
-    connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(verdict=str(Verdict.REJECTED)))
+    update_prices(connection, [target.id], {"verdict": str(Verdict.REJECTED)})
     if target.verdict != Verdict.VERIFIED:
         return None
     if waiting is not None and waiting.origin == target.origin:
         # The provider shows another price by now, and of an offer one at most is held back.
         values = {"closed_at": max(target.last_seen_at, waiting.first_seen_at), "closed_why": "changed"}
-        connection.execute(update(PRICE).where(PRICE.c.id == target.id).values(values))
+        update_prices(connection, [target.id], values)
     before = connection.execute(
         select(PRICE.c.id)
         .where(
@@ -229,7 +232,7 @@ def _reject(connection: Connection, target: Any, waiting: Any | None) -> int | N
     ).scalar()
     if before is not None:
         values = {"closed_at": None, "closed_why": None}
-        connection.execute(update(PRICE).where(PRICE.c.id == before).values(values))
+        update_prices(connection, [before], values)
     elif target.witness is None and target.origin == Origin.REFRESH:
         reopen_snapshot(connection, target.provider, target.first_seen_at)
     return before

@@ -12,7 +12,7 @@ from pricing.parsing.regions import is_same_place, region_key
 from pricing.parsing.witnessing import cloud_of
 from pricing.storage.memory import KnownPrice
 from pricing.verification.limits import WITNESS_AGE, WITNESS_RUNS, WITNESS_SHARE, WITNESS_SHARE_NEW
-from pricing.verification.recall import INDEPENDENT_AFTER, Recollection, is_same
+from pricing.verification.recall import INDEPENDENT_AFTER, Recollection, is_same, plain_name
 
 
 class _Word(NamedTuple):
@@ -35,7 +35,7 @@ class Witnesses:
     """
 
     def __init__(self, known: Iterable[KnownPrice], provider: str, names: Iterable[str]) -> None:
-        self._names = {_name(name) for name in names}
+        self._names = {plain_name(name) for name in names}
         said: dict[tuple[object, ...], list[KnownPrice]] = defaultdict(list)
         for price in known:
             if price.witness is not None and price.provider == provider and price.verdict is Verdict.VERIFIED:
@@ -43,7 +43,7 @@ class Witnesses:
         self._words: dict[tuple[object, ...], list[_Word]] = defaultdict(list)
         for prices in said.values():
             last = _last_word(prices)
-            place, name = region_key(provider, last.region), _name(last.instance_type)
+            place, name = region_key(provider, last.region), plain_name(last.instance_type)
             self._words[_key(last)].append(_Word(last, place, name, _form(last.instance_type)))
 
     def of(self, offer: Offer) -> list[KnownPrice]:
@@ -53,7 +53,7 @@ class Witnesses:
         Else of what may be it under another name: not of another instance that the provider sells, nor where
         both names are of one form, as those of AWS.
         """
-        place, name = region_key(offer.provider, offer.region), _name(offer.instance_type)
+        place, name = region_key(offer.provider, offer.region), plain_name(offer.instance_type)
         here = [word for word in self._words.get(_key(offer), ()) if is_same_place(place, word.place)]
         of_it = [word.price for word in here if word.name == name]
         if of_it:
@@ -94,10 +94,6 @@ class Witnesses:
 def _key(one: Offer | KnownPrice) -> tuple[object, ...]:
     """Return what a witness and a source have in common; places and instances may be spelled differently."""
     return (one.gpu, one.gpu_count, one.gpu_fraction, one.tier)
-
-
-def _name(instance_type: str) -> str:
-    return " ".join(instance_type.casefold().split())
 
 
 @cache
