@@ -220,6 +220,7 @@ def terms(found: Iterable[dict[str, str]], kind: str) -> dict[str, Any]:
 
 def serve(file: str) -> None:
     """Answer for all sources until the input closes; tell their addresses first."""
+    from pricing.tokens.litellm import LITELLM
     from tests.pricing.loopback import PAYLOADS, Handler, LoopbackServer
 
     def offer_file(handler: Handler) -> None:
@@ -234,8 +235,19 @@ def serve(file: str) -> None:
             server.add(f"/aws{OFFERS}/index.csv", answer=offer_file)
         server.serve_payloads(payloads(), [name for name in PAYLOADS if not file or name != "aws"])
         server.add("/ecb/stats/eurofxref/eurofxref-daily.xml", RATES)
-        print(json.dumps(server.environ(*PAYLOADS, "ecb")), flush=True)
+        server.add(f"/{LITELLM.name}/BerriAI/litellm/main/model_prices_and_context_window.json", token_list())
+        print(json.dumps(server.environ(*PAYLOADS, "ecb", LITELLM.name)), flush=True)
         sys.stdin.read()
+
+
+def token_list() -> dict[str, Any]:
+    """Return the recorded prices of API tokens, filled up to the least number of entries of the list."""
+    from pricing.tokens.litellm import FEWEST_ENTRIES
+
+    file = ROOT / "tests" / "pricing" / "litellm" / "model_prices.json"
+    fill = {"mode": "image_generation", "litellm_provider": "painter"}
+    recorded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return recorded | {f"painter/picture-{number}": fill for number in range(FEWEST_ENTRIES)}
 
 
 RATES = """<?xml version="1.0" encoding="UTF-8"?>
