@@ -16,6 +16,8 @@ from planner.scenario import Scenario
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from planner.answers.money import Money
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -24,6 +26,7 @@ class Frame:
     page: str
     head: "DeltaGenerator"
     scenario: Scenario
+    money: "Money"  # in the currency that is shown
 
 
 _frame: ContextVar[Frame] = ContextVar("frame")
@@ -67,9 +70,10 @@ def open_frame(page: str, open_fields: Sequence[str], pages: Mapping[str, Any]) 
         messages.warning(
             f"In the address: {wrong(complaint, is_of_address=True)}", icon=":material/link_off:"
         )
-    if scenario.currency != "USD":
-        messages.caption(plain(data.money(scenario).rate_text or ""))
-    made = Frame(page, head, scenario)
+    money = data.money(scenario)
+    if money.rate_text is not None:
+        messages.caption(plain(money.rate_text))
+    made = Frame(page, head, scenario, money)
     _frame.set(made)
     return made
 

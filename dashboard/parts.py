@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dashboard.charts import Drawing
     from dashboard.rows.points import Cell
     from planner.answers.figure import Figure
+    from planner.answers.money import Money
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ def recommended(rows: Sequence[Mapping[str, Any]], currency: str) -> None:
     estimate_note()
 
 
-def explained(explanation: "Iterable[Figure]", *, alt: str) -> None:
+def explained(figures: "Iterable[Figure]", money: "Money", *, alt: str) -> None:
     """Show figures with formula, numbers and source as text that is wrapped, so that none of it is cut."""
     words(
         [
@@ -107,7 +108,7 @@ def explained(explanation: "Iterable[Figure]", *, alt: str) -> None:
                 "numbers put in": figure.numbers,
                 "source": figure.source,
             }
-            for figure in explanation
+            for figure in (each.shown_in(money) for each in figures)
         ],
         alt=alt,
     )
@@ -126,7 +127,8 @@ def words(rows: Sequence[Mapping[str, object]], *, alt: str) -> None:
     names = dict.fromkeys(name for row in rows for name in row)
     shown = [{plain(n): "" if row.get(n) is None else plain(row[n]) for n in names} for row in rows]
     # A column as narrow as its longest word may be a fraction of a pixel too narrow: its cell would scroll.
-    styled = pd.DataFrame(shown).style.set_properties(**{"min-width": "6.5rem", "overflow-wrap": "anywhere"})
+    width = {"selector": "td", "props": [("min-width", "6.5rem"), ("overflow-wrap", "anywhere")]}
+    styled = pd.DataFrame(shown).style.set_table_styles([width])
     st.table(styled, hide_index=True, alt=alt)
 
 

@@ -215,9 +215,9 @@ def profile_hours(session: Mapping[str, Any]) -> float | None:
         return None
 
 
-def permalink(scenario: Scenario, path: str = "/") -> str:
+def permalink(scenario: Scenario) -> str:
     """Return the address of a scenario on this server; what is at its default is left out."""
-    return f"{path}?{urlencode(scenario.to_query())}"
+    return f"/?{urlencode(scenario.to_query())}"
 
 
 def _single(value: Any) -> Any:

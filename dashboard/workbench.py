@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard import charts, data, frame, parts, taking
+from dashboard import charts, frame, parts, taking
 from dashboard.commands.sizing_text import machine_name
 from dashboard.rows import size_rows
 from planner import matrix
@@ -142,9 +142,9 @@ def formulas(sizing: Sizing) -> None:
     if sizing.workload.model.id in all_models():
         rental = size_rows.rental_of(frame.current().scenario)
     usd_per_hour = None if rental is None or rental.usd_per_hour is None else float(rental.usd_per_hour)
-    money = data.money(frame.current().scenario)
     parts.explained(
-        (figure.shown_in(money) for figure in sizing_figures(sizing, usd_per_hour)),
+        sizing_figures(sizing, usd_per_hour),
+        frame.current().money,
         alt="Formula, numbers and source of every figure of this configuration.",
     )
     parts.estimate_note()

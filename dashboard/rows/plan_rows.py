@@ -74,8 +74,8 @@ def other_notes(found: Plan) -> list[str]:
         *changes(found),
         *mixed(found),
         *found.scenario.warnings,
+        found.money.rate_text,
     }
-    shown.add(found.money.rate_text)
     return [note for note in found.notes if note not in shown]
 
 

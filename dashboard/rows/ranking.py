@@ -144,7 +144,8 @@ def _chosen(found: Plan, numbers: Sequence[int]) -> None:
             f"{each.number}. {parts.plain(plan_rows.option_name(each.option))}: how it comes about"
         ):
             parts.explained(
-                (figure.shown_in(found.money) for figure in each.figures),
+                each.figures,
+                found.money,
                 alt=f"Formula, numbers and source of every figure of {each.option.name}.",
             )
             for note in each.option.notes:

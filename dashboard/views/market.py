@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import charts, data, deciding, frame, parts, state, tables, taking
+from dashboard import charts, deciding, frame, parts, state, tables, taking
 from dashboard.form import choices
 from dashboard.rows import market_rows
 from planner.answers.money import Money
@@ -18,7 +18,7 @@ REFRESH = "breakeven prices refresh"
 def show() -> None:
     """Draw the page."""
     drawn = frame.current()
-    money = data.money(drawn.scenario)
+    money = drawn.money
     rows = market_rows.market(money)
     with drawn.head, st.container(key="answer"):
         _headline(rows)

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import charts, data, frame, model_tabs, parts, state, tables, workbench
+from dashboard import charts, frame, model_tabs, parts, state, tables, workbench
 from dashboard.commands.sizing_text import machine_name, sentence
 from dashboard.form import choices, upload
 from dashboard.rows import plan_rows, size_rows
@@ -27,7 +27,7 @@ def show() -> None:
         st.markdown(_talk(sizing))
         if drawn.scenario.gpu is None:
             st.caption(f"No GPU is chosen: {parts.plain(state.DEFAULT_GPU)} is taken.")
-    _figures(sizing, None if own else size_rows.rental_of(drawn.scenario), data.money(drawn.scenario))
+    _figures(sizing, None if own else size_rows.rental_of(drawn.scenario), drawn.money)
     memory = charts.memory(sizing)
     parts.draw(memory, key="memory_chart", rows=memory.rows)
     _serving(sizing)
