@@ -3,7 +3,7 @@
 from planner.errors import InvalidScenario
 from planner.serving.question import weights_of
 from planner.serving.shape import shape_of
-from planner.serving.work import experts_read_share
+from planner.serving.work import weights_read_bytes
 from planner.units import GB
 from planner.workload import Machine, Workload
 
@@ -26,11 +26,9 @@ def most_tokens_per_s(work: Workload, machine: Machine, *, may_draft: bool) -> f
     Source:
         docs/methodology.md, "Plan".
     """
-    held, gpu = weights_of(work), machine.gpu
-    routed = float(held.routed_bytes)
-    if routed:
-        routed *= float(experts_read_share(shape_of(work.model).routed_share, 1.0, 1.0))
-    read_bytes = (float(held.dense_read_bytes) + routed) * (1.0 - work.offload_fraction)
+    gpu = machine.gpu
+    of_a_token = float(weights_read_bytes(shape_of(work.model), weights_of(work), 1.0))
+    read_bytes = of_a_token * (1.0 - work.offload_fraction)
     if gpu.bandwidth_gb_per_s is None or read_bytes <= 0.0:
         return None
     tokens_a_step = max(MOST_TOKENS_A_STEP, work.drafted_tokens + 1.0) if may_draft else 1.0
