@@ -83,17 +83,13 @@ def _mixer(config: Config, kind: LayerKind, index: int) -> Mixer:
         return compressed_latent(config, index)
     if config.has("kv_lora_rank") and config.raw("use_mla") is not False:
         return multi_head_latent(config, index)
-    if config.has("qk_nope_head_dim") and config.raw("use_mla") is not False and not _is_stated(config):
+    has_latent = config.has("qk_nope_head_dim") and config.raw("use_mla") is not False
+    if has_latent and not config.states("kv_lora_rank"):
         what = (
             "qk_nope_head_dim is stated, which attention over a latent has, and not the width of the latent"
         )
         raise config.missing("kv_lora_rank", what=f"{what}: kv_lora_rank, 0 for none")
     return _plain(config, kind, index)
-
-
-def _is_stated(config: Config) -> bool:
-    """Whether the width of a latent is said, be it that there is none."""
-    return any("kv_lora_rank" in level for level in (config.facts, config.text))
 
 
 def _plain(config: Config, kind: LayerKind, index: int) -> Mixer:

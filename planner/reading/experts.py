@@ -88,8 +88,8 @@ def expert_count(config: Config) -> int | None:
     if config.raw("enable_moe_block") is False:
         return None
     experts = _same(config, *EXPERTS, up_to=MOST_HEADS, at_least=0)
-    is_stated = any(name in level for level in (config.facts, config.text) for name in EXPERTS)
-    if experts is None and not is_stated and config.has(*EXPERTS_PER_TOKEN) and config.has(*EXPERT_WIDTH):
+    is_unstated = experts is None and not config.states(*EXPERTS)
+    if is_unstated and config.has(*EXPERTS_PER_TOKEN) and config.has(*EXPERT_WIDTH):
         what = "experts of a token and their width are stated, and not how many there are"
         raise config.missing("n_routed_experts", what=f"{what}: n_routed_experts, 0 for none")
     return experts if experts and experts > 1 else None
@@ -203,8 +203,7 @@ def _need_stated(config: Config, names: tuple[str, ...], what: str) -> None:
         UnknownArchitecture: if it is not there.
     """
     family = config.family
-    is_stated = any(name in level for level in (config.facts, config.text) for name in names)
-    if family is not None and family.states_expert_layers and not is_stated:
+    if family is not None and family.states_expert_layers and not config.states(*names):
         raise config.missing(
             names[0], what=f"model_type {config.model_type!r}: {what} is not stated: {names[0]}, 0 for none"
         )

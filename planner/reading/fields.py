@@ -96,6 +96,10 @@ class Config:
         """Whether one of these fields says something: absent, null, false, 0 and empty do not."""
         return any(bool(self.raw(name)) for name in names)
 
+    def states(self, *names: str) -> bool:
+        """Whether one of these fields is there, be it `null`, which says that there is none."""
+        return any(name in level for level in (self.facts, self.text) for name in names)
+
     def count(self, *names: str, up_to: int = MOST_WIDTH, at_least: int = 1) -> int | None:
         """
         Return a whole number, None where it is absent.
