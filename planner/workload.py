@@ -75,6 +75,14 @@ class Layout:
         ranks = gpu_count / self.pipeline
         return all((ranks / groups).is_integer() for groups in (1, self.expert_ranks, self.attention_data))
 
+    def taken(self, gpu_count: int) -> "Layout":
+        """Return the layout that so many GPUs get: one that does not divide them is not taken."""
+        return self if self.divides(gpu_count) else Layout()
+
+    def attention_ranks(self, gpu_count: int) -> int:
+        """Return how many of so many GPUs share the attention of a layer."""
+        return gpu_count // self.pipeline // self.attention_data
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:

@@ -48,7 +48,7 @@ def _of_layout(workload: Workload, machine: Machine, run: Run) -> Iterable[Part]
     if not (is_tensor_parallel(workload.engine) and is_tensor_parallel(run.workload.engine)):
         return
     count, measured = machine.gpu_count, run.workload.layout
-    asked = workload.layout if workload.layout.divides(count) else Layout()
+    asked = workload.layout.taken(count)
     if asked == measured:
         return
     ratios = [getattr(measured, name) / getattr(asked, name) for name in Layout.__dataclass_fields__]
@@ -58,7 +58,7 @@ def _of_layout(workload: Workload, machine: Machine, run: Run) -> Iterable[Part]
 
 def _layout_name(layout: Layout, gpu_count: int) -> str:
     """Return a layout as servers name it: TP ranks that share attention, PP, DP and EP groups."""
-    ranks = max(1, gpu_count // layout.pipeline // layout.attention_data)
+    ranks = max(1, layout.attention_ranks(gpu_count))
     groups = {"PP": layout.pipeline, "DP": layout.attention_data, "EP": layout.expert_ranks}
     return " ".join([f"TP{ranks}", *(f"{name}{size}" for name, size in groups.items() if size > 1)])
 

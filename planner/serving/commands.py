@@ -152,7 +152,7 @@ def _trtllm(sizing: Sizing, name: str, online: str | None) -> list[str]:
 def _layout(sizing: Sizing) -> tuple[Layout, int]:
     """Return the layout as the sizing took it, and the ranks that share each layer."""
     work, count = sizing.workload, sizing.machine.gpu_count
-    layout = work.layout if is_tensor_parallel(work.engine) and work.layout.divides(count) else Layout()
+    layout = work.layout.taken(count) if is_tensor_parallel(work.engine) else Layout()
     return layout, count // layout.pipeline
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from planner.catalogues.models import AttentionKind, Model
 from planner.serving.constants import is_tensor_parallel
 from planner.units import Numbers
-from planner.workload import Engine, Layout, Method, Workload
+from planner.workload import Engine, Method, Workload
 
 _WITH_HEADS = frozenset(
     {
@@ -47,8 +47,7 @@ def starts(heads: Numbers, ranks: Numbers, engine: Engine, method: Method) -> ND
 
 def attention_ranks(work: Workload, gpu_count: int) -> int:
     """Return how many GPUs share the attention of a layer, by the layout that is taken."""
-    layout = work.layout if work.layout.divides(float(gpu_count)) else Layout()
-    return gpu_count // layout.pipeline // layout.attention_data
+    return work.layout.taken(gpu_count).attention_ranks(gpu_count)
 
 
 def refusal(work: Workload, gpu_count: int) -> str | None:
