@@ -329,8 +329,7 @@ def _gpu_names(name: str | None) -> list[str] | None:
         return None
     from planner.catalogues.gpus import find_gpu
 
-    match = find_gpu(name)
-    return [match.gpu.name, *match.ambiguous_with]
+    return list(find_gpu(name).names)
 
 
 def _provider_names(names: Sequence[str] | None) -> list[str] | None:

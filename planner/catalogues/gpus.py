@@ -88,6 +88,15 @@ class GpuMatch:
     matched: str  # the name as the catalogue writes it
     why_ambiguous: str | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All devices that the name may mean, the one that is taken first."""
+        return (self.gpu.name, *self.ambiguous_with)
+
+    def may_be(self, other: "GpuMatch") -> bool:
+        """Whether two names may mean one device."""
+        return not set(self.names).isdisjoint(other.names)
+
     def remark(self, name: str) -> str | None:
         """Say which device is taken for a name that may mean another, None where it is plain."""
         if not self.ambiguous_with:
@@ -167,7 +176,7 @@ def _merged(matches: list[GpuMatch]) -> GpuMatch:
     first = matches[0]
     if first.matched == first.gpu.name:  # the canonical name is plain by definition
         return first
-    others = flat((match.gpu.name, *match.ambiguous_with) for match in matches)
+    others = flat(match.names for match in matches)
     return GpuMatch(
         gpu=first.gpu,
         ambiguous_with=tuple(name for name in dict.fromkeys(others) if name != first.gpu.name),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from planner.catalogues.gpus import GpuMatch, find_gpu
+from planner.catalogues.gpus import find_gpu
 from planner.errors import InvalidScenario, UnknownName
 from planner.measurements.benchmarks import (
     cache_dtype,
@@ -81,7 +81,7 @@ def check_machine(devices: Sequence[str], gpu: str, gpu_count: int | None) -> st
     except UnknownName:
         return f"gpu {gpu} is taken for {devices[0]!r}"
     wanted = find_gpu(gpu)
-    if not _names(match) & _names(wanted):
+    if not match.may_be(wanted):
         raise InvalidScenario("sizing", devices[0], f"a measurement on {wanted.gpu.name}, or that gpu")
     if gpu_count is not None and gpu_count != len(devices):
         of = f"{len(devices)}x {wanted.gpu.name}"
@@ -150,7 +150,3 @@ def check_cache(row: Mapping[str, Any], asked: Scenario) -> str | None:
     if dtype != asked.kv_dtype:
         other.append(f"kv_dtype {dtype or row.get('type_k')} (asked: {asked.kv_dtype})")
     return f"it was made for {', '.join(other)}" if other else None
-
-
-def _names(match: GpuMatch) -> set[str]:
-    return {match.gpu.name, *match.ambiguous_with}

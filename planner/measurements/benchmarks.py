@@ -323,7 +323,7 @@ def _may_be(device: str, match: GpuMatch) -> bool:
         found = find_gpu(device)
     except UnknownName:
         return False
-    return not {found.gpu.name, *found.ambiguous_with}.isdisjoint({match.gpu.name, *match.ambiguous_with})
+    return found.may_be(match)
 
 
 def _model(given: str | None, names: Sequence[str], allowed: str) -> Model:

@@ -260,7 +260,7 @@ class _Reader:
     def device(self) -> str:
         match = find_gpu(self.needed("gpu"))
         if match.ambiguous_with:
-            names = ", ".join((match.gpu.name, *match.ambiguous_with))
+            names = ", ".join(match.names)
             raise ImportRefused(f"gpu: {self.text('gpu')!r} may mean {names}; give one of these")
         return match.gpu.name
 
