@@ -9,7 +9,7 @@ from planner.errors import InvalidScenario
 from planner.serving.commands import arguments_of
 from planner.serving.repositories import ONLINE_FLAGS, repository_for
 from planner.serving.speeds import SpeedSource
-from planner.serving.startable import cache_of, refusal, started, started_notes
+from planner.serving.startable import IN_GGUF, cache_of, refusal, started, started_notes
 from planner.sizing import Sizing, size
 from planner.units import GIB
 from planner.workload import Engine, KvDtype, Workload
@@ -71,7 +71,7 @@ def launch(sizing: Sizing, engine: Engine | None = None) -> Launch:
     if why is not None:
         raise why
     repository, online = repository_for(work.model, work.quant)
-    if (online and chosen in (Engine.LLAMA_CPP, Engine.TENSORRT_LLM)) or _takes_a_file(work, chosen):
+    if (online and chosen is Engine.TENSORRT_LLM) or _takes_a_file(work, chosen):
         repository = None
     name = repository or "$MODEL"
     arguments = arguments_of(chosen, sizing, name, ONLINE_FLAGS[work.quant.name] if online else None)
@@ -184,10 +184,10 @@ def _device_lines(vendor: str, gpu_count: int) -> list[str]:
 
 def _takes_a_file(work: Workload, engine: Engine) -> bool:
     """Whether an engine takes the format as a file of the user's, and from no repository."""
-    is_gguf = work.quant.family is QuantFamily.GGUF
-    return (engine is Engine.SGLANG and is_gguf) or (
-        engine is Engine.LLAMA_CPP and work.quant.family not in (QuantFamily.GGUF, QuantFamily.NATIVE)
-    )
+    family = work.quant.family
+    if engine is Engine.LLAMA_CPP:
+        return family not in IN_GGUF
+    return engine is Engine.SGLANG and family is QuantFamily.GGUF
 
 
 def _notes(sizing: Sizing, engine: Engine, repository: str | None) -> list[str]:
@@ -214,7 +214,8 @@ def _notes(sizing: Sizing, engine: Engine, repository: str | None) -> list[str]:
 def _known(sizing: Sizing, engine: Engine) -> tuple[list[str], list[str]]:
     """Return whether what is started would not fit, in words, and what is known of it on this machine."""
     work, machine = sizing.workload, sizing.machine
-    begun = sizing if started(work, engine) == work else size(started(work, engine), machine)
+    start = started(work, engine)
+    begun = sizing if start == work else size(start, machine)
     known = list(sizing.notes if engine is work.engine else begun.notes)
     if not sizing.memory.fits:
         return ["by the estimate this does not fit: it will fail to start or run out of memory"], known

@@ -11,7 +11,7 @@ from planner.serving.notes import model_context, runs_on
 from planner.workload import Engine, KvDtype, Machine, Method, Workload
 
 # Formats that llama.cpp reads from a GGUF file: its own, one made of 16-bit weights; and MXFP4 (ggml.h).
-_IN_GGUF = (QuantFamily.GGUF, QuantFamily.NATIVE)
+IN_GGUF = (QuantFamily.GGUF, QuantFamily.NATIVE)
 
 
 def refusal(work: Workload, machine: Machine, engine: Engine) -> InvalidScenario | None:
@@ -25,7 +25,7 @@ def refusal(work: Workload, machine: Machine, engine: Engine) -> InvalidScenario
         others = " or ".join(other for other in Engine if runs_on(other, machine.gpu))
         allowed = f"{others}: {engine} does not run on {machine.gpu.vendor} devices"
         return InvalidScenario("engine", str(engine), allowed)
-    if engine is Engine.LLAMA_CPP and quant.family not in _IN_GGUF and quant.name != "MXFP4":
+    if engine is Engine.LLAMA_CPP and quant.family not in IN_GGUF and quant.name != "MXFP4":
         return InvalidScenario("quant", quant.name, "a GGUF format: llama.cpp reads no other; or engine vllm")
     if engine is Engine.TENSORRT_LLM and quant.family is QuantFamily.GGUF:
         return InvalidScenario(
