@@ -103,6 +103,7 @@ def holders(
         ).total_bytes
         for count in counts
     }
+    margin = 1.0 if is_simple else MEASURED_SHARE
     found = []
     for gpu in all_gpus().values() if gpus is None else gpus:
         if not gpu.exists or (gpu.bf16_dense_tflops is None and gpu.fp16_dense_tflops is None):
@@ -113,7 +114,6 @@ def holders(
                 if is_simple
                 else visible_bytes(gpu)[0] * count
             )
-            margin = 1.0 if is_simple else MEASURED_SHARE
             if _is_sold(gpu, count) and needs[count] * margin <= usable:
                 found.append(
                     Holder(gpu=gpu.name, gpu_count=count, usable_bytes=usable, needed_bytes=needs[count])
@@ -181,12 +181,13 @@ def training_warnings(model: Model, training: Training) -> tuple[str, ...]:
 
 
 def _notes(model: Model, how: Training) -> list[str]:
+    more = f"{100.0 * (MEASURED_SHARE - 1.0):.0f} %"
     notes = [
         "simple: the sizing page's arithmetic, independent of sequence length, batch and rank",
         f"physical: {how.sequence_tokens:,} tokens x {how.batch} on each GPU, "
         f"adapters of rank {how.rank} on {_TARGETS[how.targets]}",
-        "measured runs took 6 % more in the middle, up to a quarter (docs/accuracy.md); the machines of the "
-        "physical estimate leave room for the 6 %",
+        f"measured runs took {more} more in the middle, up to a quarter (docs/accuracy.md); the machines of "
+        f"the physical estimate leave room for the {more}",
     ]
     if how.optimizer is not Optimizer.MIXED:
         notes.append(
