@@ -168,12 +168,17 @@ def _gguf_quant(model: Model, type_text: str, file: str, setup: Setup, remarks: 
 
 def _check_all_on_gpus(row: Mapping[str, Any], model: Model) -> None:
     """Refuse what was not computed on GPUs alone, or split in a way that is not estimated."""
-    if host_layers(row, model) or str(row.get("backends") or "") in ("CPU", "BLAS"):
+    if host_layers(row, model) or is_without_gpu(row):
         raise _NotTaken("layers in host memory")
     if host_expert_layers(row) or is_placed_by_hand(row):
         raise _NotTaken("experts in host memory")
     if str(row.get("split_mode") or "layer") == "row" and "," in str(row.get("gpu_info") or ""):
         raise _NotTaken("rows of matrices split over GPUs")
+
+
+def is_without_gpu(row: Mapping[str, Any]) -> bool:
+    """Whether a row of llama-bench ran with a backend that computes on the CPU alone."""
+    return str(row.get("backends") or "") in ("CPU", "BLAS")
 
 
 def host_layers(row: Mapping[str, Any], model: Model) -> int | None:

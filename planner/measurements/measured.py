@@ -15,6 +15,7 @@ from planner.measurements.belonging import (
     check_offload,
     distance,
 )
+from planner.measurements.benchmarks import is_without_gpu
 from planner.measurements.names import devices_of
 from planner.numbers import parse_count, parse_number
 from planner.scenario import Scenario
@@ -206,7 +207,7 @@ def _from_llama_bench(
     if asked is not None:
         remark = check_model(str(row.get("model_filename") or ""), str(row.get("model_type") or ""), asked)
         check_batch(1, asked)
-    if row.get("n_gpu_layers") in (0, "0") or str(row.get("backends") or "") in ("CPU", "BLAS"):
+    if row.get("n_gpu_layers") in (0, "0") or is_without_gpu(row):
         raise InvalidScenario("sizing", "layers in host memory", "a measurement on GPUs")
     if asked is not None and work is not None:
         try:
