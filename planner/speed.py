@@ -209,24 +209,36 @@ def prompt_step(
     )
 
 
+def kept_tokens(drafted: Numbers, acceptance: Numbers) -> Numbers:
+    """
+    Tokens that a step keeps of k drafted ones and one of its own: (1 - a^(k+1)) / (1 - a).
+
+    Each drafted one is accepted with probability a, below 1.
+
+    Source:
+        arXiv:2211.17192, equation 1.
+    """
+    kept: Numbers = (1.0 - np.power(acceptance, drafted + 1.0)) / (1.0 - acceptance)
+    return kept
+
+
 def speculative_s(
     plain: Step, verifying: Step, blocks: Numbers, drafted: Numbers, acceptance: Numbers
 ) -> Numbers:
     """
     Time of one kept token where a draft of one layer proposes tokens that one step verifies. [s]
 
-    A step keeps (1 - a^(k+1)) / (1 - a) tokens of k drafted ones and one of its own, each accepted with
-    probability a (arXiv:2211.17192, equation 1); a drafted token takes a step of one layer.
+    A drafted token takes a step of one layer.
 
     Args:
         plain: A step without drafts.
         verifying: A step over drafted tokens and one more of each sequence.
         blocks: Layers of the model.
-        drafted: Tokens, k.
-        acceptance: Probability, a, below 1.
+        drafted: Tokens.
+        acceptance: Probability of each, below 1.
     """
-    kept = (1.0 - np.power(acceptance, drafted + 1.0)) / (1.0 - acceptance)
-    return (verifying.total_s + drafted * plain.total_s / blocks) / kept
+    time_s = verifying.total_s + drafted * plain.total_s / blocks
+    return time_s / kept_tokens(drafted, acceptance)
 
 
 def prompt_among_others_s(

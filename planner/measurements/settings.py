@@ -5,6 +5,7 @@ from math import log
 
 from planner.measurements.runs import Run
 from planner.serving.constants import is_tensor_parallel
+from planner.speed import kept_tokens
 from planner.workload import KvDtype, Layout, Machine, Workload
 
 Part = tuple[float, str | None]  # of a distance, with words where it makes another configuration
@@ -26,9 +27,8 @@ def settings_parts(workload: Workload, machine: Machine, run: Run) -> Iterable[P
     yield from _of_layout(workload, machine, run)
     yield from _of_offload(workload.offload_fraction, run)
     if workload.drafted_tokens:
-        accepted = workload.acceptance or 0.0
-        kept = (1.0 - accepted ** (workload.drafted_tokens + 1)) / (1.0 - accepted)
-        yield log(kept), f"no draft instead of {workload.drafted_tokens} drafted tokens"
+        kept = kept_tokens(workload.drafted_tokens, workload.acceptance or 0.0)
+        yield log(float(kept)), f"no draft instead of {workload.drafted_tokens} drafted tokens"
     if workload.cached_input:
         share = workload.cached_input
         yield CACHE_WEIGHT * -log(1.0 - share), f"no cached prompt instead of {share:.0%} of each"
