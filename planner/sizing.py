@@ -22,7 +22,7 @@ from planner.serving.estimate import (
     speed_columns,
     spilled_bytes,
 )
-from planner.serving.heads import attention_heads, refusal
+from planner.serving.heads import fewest_stages, most_gpus, refusal
 from planner.serving.notes import has_rates, machine_notes, model_context, workload_notes
 from planner.serving.question import Question, question_of, weights_of
 from planner.serving.ranges import NO_SPAN, Span, decode_span_of, span_of
@@ -363,13 +363,10 @@ def _sizing(
 
 def _refused_notes(work: Workload, machine: Machine, refused: str) -> list[str]:
     """Say that the engine does not start so, and with how many GPUs it would."""
-    heads, count = attention_heads(work.model), machine.gpu_count
-    fewer = max(ranks for ranks in range(1, min(heads, count) + 1) if heads % ranks == 0)
-    stages = next(
-        (groups for groups in range(2, count + 1) if count % groups == 0 and heads % (count // groups) == 0),
-        None,
-    )
-    other = f" or --pipeline {stages}" if stages and work.layout == Layout() else ""
+    count = machine.gpu_count
+    fewer = most_gpus(work, count)
+    stages = fewest_stages(work, count) if work.layout == Layout() else None
+    other = f" or --pipeline {stages}" if stages else ""
     return [f"does not run so: {refused}, and {work.engine} refuses that; use --gpus {fewer}{other}"]
 
 

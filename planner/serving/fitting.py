@@ -6,7 +6,7 @@ from typing import Any
 
 from planner.catalogues.quants import all_quants
 from planner.serving.constants import is_tensor_parallel
-from planner.serving.heads import refusal
+from planner.serving.heads import fewest_stages, refusal
 from planner.sizing import Sizing, size
 from planner.units import GIB
 from planner.workload import KvDtype, Layout, Machine, Method, Workload
@@ -124,10 +124,6 @@ def _of_engine(work: Workload, machine: Machine) -> Iterator[tuple[dict[str, Any
 def _of_stages(work: Workload, machine: Machine) -> Iterator[tuple[dict[str, Any], Workload]]:
     """Return the fewest stages with which an engine starts that does not start without."""
     count = machine.gpu_count
-    if refusal(work, count) is None:
-        return
-    for stages in range(2, count + 1):
-        staged = replace(work, layout=Layout(pipeline=stages))
-        if count % stages == 0 and refusal(staged, count) is None:
-            yield {"pipeline": stages}, staged
-            return
+    stages = None if refusal(work, count) is None else fewest_stages(work, count)
+    if stages is not None:
+        yield {"pipeline": stages}, replace(work, layout=Layout(pipeline=stages))

@@ -1,5 +1,6 @@
 """On how many GPUs a server starts a model at all: attention heads are whole, and each rank has as many."""
 
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from planner.catalogues.models import AttentionKind, Model
 from planner.serving.constants import is_tensor_parallel
 from planner.units import Numbers
-from planner.workload import Engine, Method, Workload
+from planner.workload import Engine, Layout, Method, Workload
 
 _WITH_HEADS = frozenset(
     {
@@ -56,3 +57,15 @@ def refusal(work: Workload, gpu_count: int) -> str | None:
     if starts(heads, ranks, work.engine, work.method):
         return None
     return f"{heads} attention heads do not divide among {ranks} GPUs"
+
+
+def most_gpus(work: Workload, gpu_count: int) -> int:
+    """Return the most GPUs up to a number on which the engine starts; on one it always does."""
+    return next(count for count in range(gpu_count, 0, -1) if refusal(work, count) is None)
+
+
+def fewest_stages(work: Workload, gpu_count: int) -> int | None:
+    """Return the fewest stages with which the engine starts on so many GPUs; None where none help."""
+    whole = (stages for stages in range(2, gpu_count + 1) if gpu_count % stages == 0)
+    staged = ((stages, replace(work, layout=Layout(pipeline=stages))) for stages in whole)
+    return next((stages for stages, other in staged if refusal(other, gpu_count) is None), None)

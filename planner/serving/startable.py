@@ -5,7 +5,7 @@ from dataclasses import replace
 from planner.catalogues.quants import QuantFamily
 from planner.errors import InvalidScenario
 from planner.serving.constants import is_tensor_parallel
-from planner.serving.heads import attention_heads
+from planner.serving.heads import most_gpus
 from planner.serving.heads import refusal as heads_refusal
 from planner.serving.notes import model_context, runs_on
 from planner.workload import Engine, KvDtype, Machine, Method, Workload
@@ -34,11 +34,11 @@ def refusal(work: Workload, machine: Machine, engine: Engine) -> InvalidScenario
     if is_tensor_parallel(engine) and limit is not None and work.context_tokens > limit:
         allowed = f"up to {limit:,} tokens, the model's maximum: {engine} refuses to start with more"
         return InvalidScenario("context", work.context_tokens, allowed)
-    heads, count = heads_refusal(started(work, engine), machine.gpu_count), machine.gpu_count
+    begun, count = started(work, engine), machine.gpu_count
+    heads = heads_refusal(begun, count)
     if heads is not None:
-        whole = attention_heads(work.model)
-        fewer = max(ranks for ranks in range(1, count + 1) if whole % ranks == 0)
-        return InvalidScenario("gpus", count, f"{fewer}, or a pipeline: {heads}, and {engine} refuses that")
+        allowed = f"{most_gpus(begun, count)}, or a pipeline: {heads}, and {engine} refuses that"
+        return InvalidScenario("gpus", count, allowed)
     return None
 
 

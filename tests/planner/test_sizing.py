@@ -9,6 +9,7 @@ from planner.catalogues.gpus import all_gpus
 from planner.catalogues.models import all_models
 from planner.catalogues.quants import all_quants, find_quant
 from planner.errors import InvalidScenario
+from planner.serving.fitting import remedies
 from planner.serving.speeds import Bound, SpeedSource
 from planner.sizing import size, size_machines
 from planner.units import GB, GIB
@@ -343,6 +344,25 @@ def test_a_server_starts_only_where_the_heads_divide(name, count, settings, why)
         assert why in sizing.refusal
         assert any(f"{why}" in note and "does not run so" in note for note in sizing.notes)
         assert sizing.memory.usable_bytes > sizing.memory.total_bytes
+
+
+@pytest.mark.parametrize(
+    ("layout", "count", "advice"),
+    [
+        (Layout(), 17, "use --gpus 12 or --pipeline 17"),  # 24 heads: 24, 12, 8 and less; 17 is prime
+        (Layout(), 18, "use --gpus 12 or --pipeline 3"),  # 2 stages of 9, 3 of 6
+        (Layout(pipeline=2), 17, "use --gpus 16"),  # no 2 stages; 16 have 2 of 8
+        (Layout(pipeline=2), 18, "use --gpus 16"),
+        (Layout(pipeline=3), 23, "use --gpus 18"),  # 22, 20 and 19 have no 3 stages, 21 have 3 of 7
+        (Layout(attention_data=2), 17, "use --gpus 16"),
+    ],
+)
+def test_the_number_of_gpus_that_is_advised_is_the_most_by_the_layout(layout, count, advice):
+    sizing = size(work(all_models()["qwen3.8-flash-next"], "BF16", layout=layout), on("H100 SXM", count))
+    (note,) = (note for note in sizing.notes if note.startswith("does not run so"))
+    assert note.endswith(f"vllm refuses that; {advice}")
+    fewer = [remedy.options["gpus"] for remedy in remedies(sizing) if "gpus" in remedy.options]
+    assert fewer == [int(advice.split()[2])]
 
 
 def test_the_bits_of_lookup_tables_are_said():
