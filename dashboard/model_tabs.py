@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import frame, parts, simulator, state, tables
-from dashboard.form.typed import typed_number, unambiguous
+from dashboard.form.field import Field, Kind
 from dashboard.rows import size_rows
-from planner.errors import InvalidScenario, PlannerError
+from planner.errors import PlannerError
 from planner.serving import capacity
 from planner.sizing import Sizing
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
 RESERVE = "reserve_gb"  # room of the capacity screen; of the address
 _REFUSED = "_reserve_refused"
+_ROOM = Field(
+    name=RESERVE,
+    label="Room for caches, workspace and buffers of all requests [GB]",
+    kind=Kind.NUMBER,
+    low=0.0,
+    high=state.MOST_RESERVE_GB,
+)
 
 
 def capacity_screen(sizing: Sizing) -> None:
@@ -47,20 +54,15 @@ def capacity_screen(sizing: Sizing) -> None:
 def _reserve_gb() -> float:
     """Ask for the room that is kept beside the weights; of what cannot be read the last one stays."""
     session, widget = st.session_state, f"{RESERVE}_widget"
-    session[widget] = unambiguous(f"{session[RESERVE]:.15g}", state.MOST_RESERVE_GB)
-    label = "Room for caches, workspace and buffers of all requests [GB]"
+    session[widget] = _ROOM.as_widget_value(session[RESERVE])
 
     def take() -> None:
-        allowed = f"a number from 0 to {state.MOST_RESERVE_GB:,.0f}"
         try:
-            typed = typed_number(label, session[widget] or 0.0, allowed, most=state.MOST_RESERVE_GB)
-            if not 0.0 <= typed <= state.MOST_RESERVE_GB:
-                raise InvalidScenario(label, typed, allowed)
-            session[RESERVE] = typed
+            session[RESERVE] = _ROOM.as_scenario_value(session[widget] or 0.0)
         except PlannerError as error:
             session[_REFUSED] = str(error)
 
-    st.text_input(label, key=widget, on_change=take, width=420)
+    st.text_input(_ROOM.label, key=widget, on_change=take, width=420)
     refused = session.pop(_REFUSED, None)
     if refused is not None:
         st.warning(parts.plain(refused))
