@@ -42,9 +42,9 @@ NOW = datetime(2026, 11, 30, 3, 7, tzinfo=UTC)
 DAY = timedelta(days=1)
 # One row in this many of each provider is made wrong, and never all of a page.
 ONE_IN = 20
-# Each kind of fault is put into a short page this often, each time at other random rows; into a long one
-# once.
-ROUNDS, LONG_PAGE = 4, 400
+# Each kind of fault is put into a short page this often, each time at other random rows; into recorded ones,
+# which are few, more often; into a long page once.
+ROUNDS, RECORDED_ROUNDS, LONG_PAGE = 4, 20, 400
 SAME_SHARE = 0.02
 RATES = all_currencies()
 RECORDINGS = ROOT / "tests" / "pricing" / "payloads"
@@ -231,6 +231,7 @@ def injected(
     known: Mapping[str, Sequence[KnownPrice]],
     market: Market,
     table_of: Callable[[Offer], str],
+    rounds: int = ROUNDS,
 ) -> dict[str, object]:
     """Put every fault into every provider's rows and count how they ended, in the table of each row."""
     counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
@@ -242,7 +243,7 @@ def injected(
             trial = Trial(known[provider], market, rows)
             tables = [table_of(row) for row in rows]
             choice = random.Random(f"{kind} {provider}")
-            for _ in range(1 if is_whole or len(rows) > LONG_PAGE else ROUNDS):
+            for _ in range(1 if is_whole or len(rows) > LONG_PAGE else rounds):
                 wrong = fault(rows, choice)
                 for when, found in enumerate(trial.after_two_runs(wrong), start=1):
                     for place, row in enumerate(found):
@@ -292,7 +293,7 @@ def without_history(known: Sequence[KnownPrice]) -> dict[str, object]:
         what = "a bundled price of the provider for the GPU" if is_remembered else "nothing to compare with"
         return f"fault, first refresh, {what}"
 
-    return injected(groups, bundled_ones, market, table_of)
+    return injected(groups, bundled_ones, market, table_of, RECORDED_ROUNDS)
 
 
 def other_currency() -> dict[str, object]:

@@ -14,7 +14,7 @@ from pricing.errors import StoreError
 from pricing.money.currencies import Rates
 from pricing.offer import Offer, Problem, Verdict
 from pricing.parsing.reader import Here, Reader
-from pricing.provider import Keys, Provider, ProviderClass
+from pricing.provider import Keys, Provider, ProviderClass, shows_asks
 from pricing.registry import find_provider, kinds, providers
 from pricing.running.gather import Fetcher
 from pricing.running.reports import ProviderReport, RunReport
@@ -178,7 +178,9 @@ def why_unverified(offers: Sequence[Offer]) -> str | None:
         return None
     rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
     named = [offer for offer in offers if offer.gpu is not None]
-    if 2 * sum(is_first_sight(offer) for offer in named) > len(named):
+    provider = offers[0].provider
+    is_ask = shows_asks(kinds().get(provider), provider)
+    if 2 * sum(is_first_sight(offer, is_ask=is_ask) for offer in named) > len(named):
         return None
     # Not the first reason of each alone: a move states figures of its own, and only another is common to all.
     why, number = Counter(reason for offer in offers for reason in offer.reasons).most_common(1)[0]

@@ -16,10 +16,10 @@ from pricing.verification.limits import (
     UNIT_SHARE,
 )
 from pricing.verification.market import usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, is_leap, is_same
+from pricing.verification.recall import SAME_SHARE, Recollection, is_leap, is_same
 from pricing.verification.words import TO_HAVE_STAYED, dollars, known_text, times
 
-_FIRST = "first"
+_FIRST, _UNKNOWN = "first", "no own run knows it yet"
 
 
 def count_is_known(offer: Offer, case: Case) -> str | None:
@@ -137,10 +137,16 @@ def not_collected(offer: Offer, case: Case) -> str | None:
     ratio = usd_per_whole_gpu(offer) / known.usd_per_gpu_hour
     if is_leap(ratio):
         return None  # leap, swing or unit says so
-    share = COLLECTED_SHARE_ASK if case.is_restless(offer) else SAME_SHARE
-    if is_same(ratio, 1.0, share) or case.memory.shows(offer, known):
+    if (known.level <= 2 or not case.is_of_asks) and _is_collected_price(offer, known, case):
         return None
-    return f"{times(ratio)} {known_text(known)}, no own run knows it yet: {TO_HAVE_STAYED}"
+    return f"{times(ratio)} {known_text(known)}, {_UNKNOWN}: {TO_HAVE_STAYED}"
+
+
+def _is_collected_price(offer: Offer, known: Recollection, case: Case) -> bool:
+    """Whether a price is the middle of what is collected, if that is asked anywhere, or a late one of it."""
+    share = COLLECTED_SHARE_ASK if case.is_restless(offer) and known.level <= 2 else SAME_SHARE
+    is_middle = known.is_asked and is_same(usd_per_whole_gpu(offer), known.usd_per_gpu_hour, share)
+    return is_middle or case.memory.shows(offer, known)
 
 
 def alone(offer: Offer, case: Case) -> str | None:
@@ -172,6 +178,8 @@ def _first(offer: Offer) -> str:
     return f"{_FIRST} {offer.tier} price of this provider for this GPU"
 
 
-def is_first_sight(offer: Offer) -> bool:
-    """Whether a judged offer waits for nothing but to be seen again."""
-    return len(offer.reasons) == 1 and offer.reasons[0].startswith(f"{_FIRST} ")
+def is_first_sight(offer: Offer, *, is_ask: bool = False) -> bool:
+    """Whether a judged offer waits for nothing but to be seen again, an ask also beside collected ones."""
+    if len(offer.reasons) != 1:
+        return False
+    return offer.reasons[0].startswith(f"{_FIRST} ") or (is_ask and _UNKNOWN in offer.reasons[0])

@@ -38,6 +38,7 @@ class Recollection:
     seen_at: datetime
     is_collected: bool  # bundled: own runs have not known anything there for days
     span: tuple[float, float]  # the cheapest and the dearest behind the middle [USD/GPU-hour]
+    is_asked: bool  # somewhere: no middle between two prices that differ
 
 
 class Sightings(NamedTuple):
@@ -81,9 +82,10 @@ class Memory:
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._counts: dict[str, set[int]] = defaultdict(set)
         self._bundled: dict[Key, list[KnownPrice]] = defaultdict(list)
+        self._collected: set[Key] = set()
         self._stood: dict[Key, list[KnownPrice]] = defaultdict(list)
         self._accepted: dict[Key, KnownPrice] = {}
-        self._middles: dict[Key, tuple[float, datetime, tuple[float, float], bool]] = {}
+        self._middles: dict[Key, tuple[_Middle, bool]] = {}
         self.provider = provider
         self._before = before
         for price in known:
@@ -105,6 +107,7 @@ class Memory:
         own = _series(price)
         if price.origin == Origin.SNAPSHOT:
             self._bundled[_machine(price)].append(price)
+            self._collected.add(_level_key(4, price)[1:])
         else:
             self._stood[own].append(price)
         if is_accepted(price.reasons) and (
@@ -131,16 +134,17 @@ class Memory:
             return None
         if key not in self._middles:
             prices = self._verified[key].values()
-            self._middles[key] = (*_middle(prices), self._is_collected(number, prices))
-        middle, seen_at, span, is_collected = self._middles[key]
+            self._middles[key] = _middle(prices), self._is_collected(number, key, prices)
+        middle, is_collected = self._middles[key]
         return Recollection(
             level=number,
             what=_LEVELS[number - 1][0],
-            usd_per_gpu_hour=middle,
-            usd_per_hour=middle * offer.gpu_count * (offer.gpu_fraction or 1.0),
-            seen_at=seen_at,
+            usd_per_gpu_hour=middle.usd,
+            usd_per_hour=middle.usd * offer.gpu_count * (offer.gpu_fraction or 1.0),
+            seen_at=middle.seen_at,
             is_collected=is_collected,
-            span=span,
+            span=middle.span,
+            is_asked=middle.is_asked,
         )
 
     def shows(self, offer: Offer, known: Recollection) -> bool:
@@ -152,11 +156,11 @@ class Memory:
         late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and _is_beside(one, offer)]
         return any(is_same(usd_per_whole_gpu(offer), usd_per_whole_gpu(price)) for price in late)
 
-    def _is_collected(self, number: int, prices: Collection[KnownPrice]) -> bool:
-        """Whether a level holds bundled prices and, of other offers, own ones of the last days at most."""
+    def _is_collected(self, number: int, key: Key, prices: Collection[KnownPrice]) -> bool:
+        """Whether only bundled prices, and of other offers own ones of days at most, are known of the GPU."""
         since = self._before - (LONG_SPAN if number > 1 else timedelta(0))
         own = [price.first_seen_at for price in prices if price.origin != Origin.SNAPSHOT]
-        return len(own) < len(prices) and all(first_seen_at > since for first_seen_at in own)
+        return key[1:5] in self._collected and all(first_seen_at > since for first_seen_at in own)
 
     def waited(self, offer: Offer) -> Recollection | None:
         """Return the last other price of this very offer that waits; asked where none was ever verified."""
@@ -176,6 +180,7 @@ class Memory:
             seen_at=last.last_seen_at,
             is_collected=False,
             span=(usd_per_whole_gpu(last), usd_per_whole_gpu(last)),
+            is_asked=True,
         )
 
     def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
@@ -250,11 +255,20 @@ class Memory:
         return self._counts.get(plain_name(offer.instance_type), set())
 
 
-def _middle(prices: Collection[KnownPrice]) -> tuple[float, datetime, tuple[float, float]]:
-    """Return the median of the newest prices, when the last was seen, and their span. [USD/GPU-hour]"""
+class _Middle(NamedTuple):
+    """The median of the newest prices of a level [USD/GPU-hour]."""
+
+    usd: float
+    seen_at: datetime  # the last of them
+    span: tuple[float, float]
+    is_asked: bool
+
+
+def _middle(prices: Collection[KnownPrice]) -> _Middle:
     newest = max(price.last_seen_at for price in prices)
     recent = [usd_per_whole_gpu(price) for price in prices if price.last_seen_at >= newest - WINDOW]
-    return statistics.median(recent), newest, (min(recent), max(recent))
+    is_asked = is_same(statistics.median_low(recent), statistics.median_high(recent))
+    return _Middle(statistics.median(recent), newest, (min(recent), max(recent)), is_asked)
 
 
 def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:

@@ -76,7 +76,8 @@ def test_the_collected_payloads_of_four_providers_become_verified_prices(
     report = run(market, server, FOUR, now, BREAKEVEN_DIGITALOCEAN_API_KEY=KEY)
     assert report.exit_code == 0
     assert {part.provider: part.status for part in report.providers} == dict.fromkeys(FOUR, RunStatus.OK)
-    assert all(part.verified for part in report.providers)
+    # Of Vast.ai's hosts none is known by name: the asks wait for days, and the collected ones stand.
+    assert {part.provider for part in report.providers if part.verified} == {*FOUR} - {"vastai"}
     assert rented(market, now, "runpod")["B200", 2, "community"] == ("11.96", "verified")
     assert rented(market, now, "digitalocean")["H100 SXM", 8, "on_demand"] == ("35.28", "verified")
     assert rented(market, now, "digitalocean")["Instinct MI300X", 8, "on_demand"] == ("20.72", "verified")

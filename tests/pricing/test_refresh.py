@@ -120,6 +120,10 @@ def test_four_providers_refresh_from_their_payloads(bench: Bench, payloads: Path
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("23.92")
     assert bench.prices("vultr")["H100 SXM", 8, "spot"] == Decimal("18.4")
     assert bench.prices("digitalocean")["Instinct MI300X", 8, "on_demand"] == Decimal("20.72")
+    # The collected one: what a host asks who was never seen before waits for days.
+    assert bench.prices("vastai")["H100 SXM", 1, "on_demand"] == Decimal("2.227900")
+    for days in (1, 2, 3):
+        bench.run(*FOUR, now=NOW + days * DAY)
     assert bench.prices("vastai")["H100 SXM", 1, "on_demand"] == Decimal("1.735556")
 
 
@@ -131,13 +135,13 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     assert counts["runpod"] == (37, 7, 0)
     assert counts["vultr"] == (73, 0, 0)
     assert counts["digitalocean"] == (8, 0, 0)
-    assert counts["vastai"][1:] == (2, 0)  # 4x H100 in Japan at 4.40 per GPU, twice what was known
+    assert counts["vastai"] == (0, 7, 0)  # asks of hosts that the collection does not name
     held = bench.store.rejected(provider=FOUR)
     assert {one.provider for one in held} == {"runpod", "vastai"}
-    whys = {(one.provider, one.gpu): one.reasons[0] for one in held}
-    assert "first community price" in whys["runpod", "RTX 3070"]
-    assert "0.95 times the same GPU in other sizes (1.04 USD per GPU" in whys["runpod", "L40S"]
-    assert "times the same GPUs under another name" in whys["vastai", "H100 SXM"]
+    whys = {(one.provider, one.gpu, str(one.tier)): one.reasons[0] for one in held}
+    assert "first community price" in whys["runpod", "RTX 3070", "community"]
+    assert "0.95 times the same GPU in other sizes (1.04 USD per GPU" in whys["runpod", "L40S", "secure"]
+    assert "1.06 times the same GPUs under another name" in whys["vastai", "H200 NVL", "on_demand"]
 
 
 def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> None:
@@ -145,7 +149,7 @@ def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> 
     bench.run(*FOUR)
     again = bench.run(*FOUR, now=NOW + DAY)
     assert {(one.new, one.changed, one.closed) for one in again.providers} == {(0, 0, 0)}
-    assert {one.provider: one.quarantined for one in again.providers if one.quarantined} == {"vastai": 2}
+    assert {one.provider: one.quarantined for one in again.providers if one.quarantined} == {"vastai": 7}
     assert bench.prices("runpod")["RTX 3070", 1, "community"] == Decimal("0.13")
     for days in (2, 3):
         again = bench.run(*FOUR, now=NOW + days * DAY)
@@ -328,7 +332,7 @@ def test_after_too_many_requests_nothing_more_is_asked(bench: Bench, payloads: P
     bench.server.add(path, status=429, headers={"Retry-After": "3600"})
     report = part(bench.run("vastai"), "vastai")
     assert report.status == RunStatus.OK
-    assert report.verified
+    assert report.quarantined
     assert len(bench.server.received) == 2
     assert report.problems >= 11  # the books that did not come
 
@@ -620,5 +624,5 @@ def test_every_collected_payload_is_recognised_and_read(bench: Bench, payloads: 
         files = [str(payloads / file) for *_, file in PAYLOADS[name]]
         found = replay(name, list(dict.fromkeys(files)), bench.store, NOW, is_dry_run=True)
         verified = [offer for offer in found.offers if offer.verdict == Verdict.VERIFIED]
-        assert verified
+        assert verified or name == "vastai"
         assert all(Decimal("0.02") < offer.usd_per_gpu_hour < 15 for offer in verified)

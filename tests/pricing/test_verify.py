@@ -571,12 +571,15 @@ def test_an_ask_far_from_the_book_is_not_verified() -> None:
 
 
 def test_a_machine_of_four_read_per_gpu_is_noticed_where_only_the_collection_is_there() -> None:
-    """Vast.ai, 4x H100 at 7.80; names differ from those of the collection."""
+    """Vast.ai, 4x H100 at 7.80, in another country."""
+    name = "4x H100 SXM, p25"
     bundled = [
-        known("7.80", provider="vastai", gpu_count=4, instance_type=f"offer-{n}", origin=Origin.SNAPSHOT)
-        for n in range(3)
+        known(
+            "7.80", provider="vastai", gpu_count=4, instance_type=name, region=place, origin=Origin.SNAPSHOT
+        )
+        for place in ("US", "CA", "NL")
     ]
-    row = offer("1.95", provider="vastai", gpu_count=4, instance_type="4x H100 SXM, p25")
+    row = offer("1.95", provider="vastai", gpu_count=4, instance_type=name, region="JP")
     assert judge([row], bundled)[0].verdict is Verdict.QUARANTINED
     assert judge([replace(row, usd_per_hour=Decimal("8.50"))], bundled)[0].verdict is Verdict.VERIFIED
 

@@ -88,6 +88,38 @@ def test_of_asks_a_tenth_is_no_contradiction() -> None:
         assert (found is Verdict.VERIFIED) is expected, price
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ({}, True),  # this very offer
+        ({"region": "eu"}, True),  # the same machine elsewhere
+        ({"instance_type": "another host"}, False),
+        ({"gpu_count": 2, "instance_type": "another host"}, False),
+    ],
+)
+def test_asks_of_other_hosts_say_nothing_of_this_one(before: dict[str, Any], expected: bool) -> None:
+    usd = str(3 * before.get("gpu_count", 1))
+    row = offer("3.00", provider="bazaar", region="us")
+    collected_one = bundled(usd, provider="bazaar", **({"region": "us"} | before))
+    assert (verdict(row, collected_one)[0] is Verdict.VERIFIED) is expected
+
+
+def test_halfway_between_two_collected_prices_is_no_price() -> None:
+    """Verda's B200, 4.89 and 6.11: 6.11 in euros is 5.47, and 5.50 lies between the two."""
+    two = [bundled("4.89", instance_type="old"), bundled("6.11", days_ago=20, instance_type="new")]
+    for price, expected in (("5.47", False), ("6.11", True), ("4.85", True)):
+        assert (verdict(offer(price), *two)[0] is Verdict.VERIFIED) is expected, price
+
+
+def test_rows_of_yesterday_in_other_regions_do_not_vouch_for_another_price() -> None:
+    """Hyperbolic's H100 in the first run: one place as collected, the other in euros, night after night."""
+    collected_one = bundled("3.19", instance_type="H100")
+    elsewhere = known("3.19", region="us")
+    row = offer("2.855", region="eu")
+    assert verdict(row, collected_one, elsewhere, waiting(row, 1))[0] is Verdict.QUARANTINED
+    assert verdict(offer("3.19", region="eu"), collected_one, elsewhere)[0] is Verdict.VERIFIED
+
+
 def test_a_first_price_near_the_market_waits_for_a_night() -> None:
     row = offer("2.00")
     assert verdict(row)[1] == "first on_demand price of this provider for this GPU: waits to be seen again"
