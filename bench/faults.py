@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from past import ended, faulty, percent, real_moves, replayed, reserved_again, switched  # noqa: E402
+from past import ended, faulty, faulty_books, percent, real_moves, replayed, reserved_again, switched  # noqa: E402
 from shelf import Shelf  # noqa: E402
 
 from planner.catalogues.currencies import all_currencies  # noqa: E402
@@ -399,6 +399,7 @@ def main() -> int:
         "page of 60 days ago": reserved_again(folder),
         "fault, in list prices as they move": moving["list prices"],
         "fault, in asks as they move": moving["asks"],
+        "fault, in one ask of twenty, and the median of its book": faulty_books(folder, MOVING),
         "real history": replayed(folder),
         "real move": real_moves(folder),
         "half of the rows missing": rows_missing(groups),

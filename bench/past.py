@@ -45,6 +45,8 @@ BOOK_OF = 8
 # Faults are put into one run of so many.
 FAULTY_ONE_IN = 4
 SAME = Decimal("0.02")
+# A median of some asks moves to its neighbour when one of them is wrong; asks move by more in a day.
+BOOK_SAME = Decimal("0.1")
 # Whether the page of then was read when it was new.
 MET, NEVER_MET = "met by a run of then", "met by no run"
 
@@ -209,18 +211,21 @@ def _count(
 
 def book_medians(offers: Sequence[Offer]) -> list[Offer]:
     """Return the median of a day's asks for each GPU and tier, per GPU, where there are enough of them."""
-    books: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
-    for offer in offers:
-        if offer.gpu is not None:
-            books[offer.gpu, offer.tier].append(offer)
     found = []
-    for asks in books.values():
-        if len(asks) < BOOK_OF:
-            continue
+    for asks in book_asks(offers).values():
         usd = Decimal(str(median(float(one.usd_per_gpu_hour) for one in asks)))
         book = replace(asks[0], instance_type=f"book of {asks[0].gpu}", gpu_count=1, region=None)
         found.append(replace(book, usd_per_hour=usd, price_original=usd))
     return found
+
+
+def book_asks(offers: Sequence[Offer]) -> Mapping[tuple[object, ...], list[Offer]]:
+    """Return a day's asks by GPU and tier, where there are enough of them."""
+    books: dict[tuple[object, ...], list[Offer]] = defaultdict(list)
+    for offer in offers:
+        if offer.gpu is not None:
+            books[offer.gpu, offer.tier].append(offer)
+    return {key: asks for key, asks in books.items() if len(asks) >= BOOK_OF}
 
 
 def faulty(folder: Path, faults: Mapping[str, Callable[[Offer], Decimal]]) -> dict[str, object]:
@@ -259,6 +264,40 @@ def faulty(folder: Path, faults: Mapping[str, Callable[[Offer], Decimal]]) -> di
     return {
         what: {kind: ended(counts, f"{what} {kind}") for kind in faults} for what in ("list prices", "asks")
     }
+
+
+def faulty_books(folder: Path, faults: Mapping[str, Callable[[Offer], Decimal]]) -> dict[str, object]:
+    """
+    Replay the books of asks, and make one ask in twenty of each wrong, one at least, for two runs in a row.
+
+    Counted are books whose median is known; as verified those whose median was verified more than a tenth off.
+    """
+    books = World()
+    every = [(run, asks) for run, asks in runs(folder).items() if run.provider == MARKETPLACE]
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, (run, asks) in enumerate(every):
+        shelf = books.shelves[run.source, run.provider]
+        known = {one.series_id for one in shelf.known() if one.verdict is Verdict.VERIFIED}
+        market = books.market()
+        for kind, change in faults.items():
+            choice, trial = random.Random(f"{kind} {number}"), shelf.copy()
+            wrong: set[str] = set()
+            for own in book_asks(asks).values():
+                wrong |= {one.id for one in choice.sample(own, max(1, len(own) // 20))}
+            for when, (_, rows) in enumerate(every[number : number + 2], start=1):
+                true = {one.id: one.usd_per_hour for one in book_medians(rows)}
+                made = [_priced(one, change(one)) if one.id in wrong else one for one in rows]
+                judged = judge(book_medians(made), trial.known(), market, all_currencies())
+                trial.record(judged)
+                for one in judged:
+                    if one.id in known and one.id in true:
+                        is_off = abs(one.usd_per_hour / true[one.id] - 1) > BOOK_SAME
+                        counts[f"{kind} {when}", "rows"] += 1
+                        counts[f"{kind} {when}", "verified"] += is_off and one.verdict is Verdict.VERIFIED
+        medians = book_medians(asks)
+        if medians:
+            books.take(run, books.judged(run, medians))
+    return {kind: ended(counts, kind) for kind in faults}
 
 
 def _priced(offer: Offer, usd: Decimal) -> Offer:
