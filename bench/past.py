@@ -270,7 +270,7 @@ def faulty_books(folder: Path, faults: Mapping[str, Callable[[Offer], Decimal]])
     """
     Replay the books of asks, and make one ask in twenty of each wrong, one at least, for two runs in a row.
 
-    Counted are books whose median is known; as verified those whose median was verified more than a tenth off.
+    Counted are books whose median is known; as verified a median that was verified more than a tenth off.
     """
     books = World()
     every = [(run, asks) for run, asks in runs(folder).items() if run.provider == MARKETPLACE]
