@@ -162,7 +162,7 @@ class Scenario:
     )
     electricity_usd_per_kwh: float = field(  # the region's where one is named
         default=DEFAULT_USD_PER_KWH,
-        metadata={"parse": number("USD/kWh above 0 and up to 100", above=0.0, up_to=100.0)},
+        metadata={"parse": number("USD/kWh from 0 to 100", up_to=100.0)},
     )
     electricity_region: str | None = field(
         default=None, metadata={"parse": words("a region such as DE or US-CA:commercial")}
@@ -309,6 +309,8 @@ class Scenario:
                 f"electricity_usd_per_kwh: {tariff:g} USD/kWh is far above any retail tariff; "
                 f"were cents meant, that is {tariff / 100:g}?"
             )
+        if tariff == 0.0:
+            warnings.append("electricity_usd_per_kwh: 0 USD/kWh, so no energy of an owned machine is counted")
         if self.context < self.input_tokens + self.output_tokens:
             warnings.append(
                 f"context: {self.context:,} tokens do not hold a request of {self.input_tokens:,} in and "

@@ -130,7 +130,7 @@ OWNING = (
         name="electricity_usd_per_kwh",
         label="Electricity [USD/kWh]",
         kind=Kind.NUMBER,
-        low=0.0001,
+        low=0.0,
         high=100.0,
         hint="Leave it as it is where a region is chosen below: its dated tariff counts then.",
     ),

@@ -275,7 +275,7 @@ def test_a_number_is_typed_with_a_decimal_point_or_a_comma(name, typed, read):
         ("decode_tokens_per_s", "45.120", "without a point: 45120, or 45.12 with decimals"),
         ("budget_usd", "12,000", "without a comma: 12000, or 12.0 with decimals"),
         ("context", "0", "from 1 to 10,000,000"),
-        ("electricity_usd_per_kwh", "135", "from 0.0001 to 100"),
+        ("electricity_usd_per_kwh", "135", "from 0 to 100"),
         ("electricity_usd_per_kwh", "cheap", "a number"),
         ("electricity_usd_per_kwh", "nan", "a number"),
     ],

@@ -252,6 +252,16 @@ def test_price_set_without_a_gpu_reaches_every_machine_and_says_so() -> None:
     assert any("set for every machine" in note for note in found.notes)
 
 
+def test_energy_that_costs_nothing_is_not_counted() -> None:
+    """From one's own roof, or in the rent of the room."""
+    asked = {"gpu": "B200", "gpus": 2}
+    paid, free = (
+        bought(plan_of([rate()], **asked, electricity_usd_per_kwh=usd), "B200") for usd in (0.175, 0.0)
+    )
+    assert free.energy_usd_per_month == 0.0
+    assert free.usd_per_month == pytest.approx((paid.usd_per_month or 0) - (paid.energy_usd_per_month or 0))
+
+
 def test_a_contract_that_holds_the_energy_has_no_effect_where_no_space_is_rented() -> None:
     asked = {"gpu": "B200", "gpus": 2, "hours_per_day": 8}
     plain = bought(plan_of([rate()], **asked), "B200")

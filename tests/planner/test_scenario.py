@@ -38,8 +38,7 @@ def test_defaults_are_those_of_the_interface() -> None:
         ("hours_per_day", True, "True is not allowed"),
         ("days_per_month", 32, "up to 31"),
         ("electricity_usd_per_kwh", "0,175", "with a decimal point: 0.175"),
-        ("electricity_usd_per_kwh", 0, "above 0"),
-        ("electricity_usd_per_kwh", -0.1, "above 0"),
+        ("electricity_usd_per_kwh", -0.1, "from 0"),
         ("budget_usd", "25,000", "without a comma: 25000"),
         ("budget_usd", "1,234,567.5", "without a comma: 1234567.5"),
         ("budget_usd", 0, "above 0"),
@@ -109,6 +108,7 @@ def test_contradicting_options_are_refused() -> None:
 def test_tariff_in_cents_is_doubted_aloud() -> None:
     assert "0.175" in Scenario(model=MODEL, electricity_usd_per_kwh=17.5).warnings[0]
     assert Scenario(model=MODEL, electricity_usd_per_kwh=2.0).warnings == ()
+    assert "no energy" in Scenario(model=MODEL, electricity_usd_per_kwh=0.0).warnings[0]
 
 
 def test_request_longer_than_the_context_is_doubted_aloud() -> None:
