@@ -5,7 +5,7 @@ from dataclasses import replace
 from planner.catalogues.quants import QuantFamily
 from planner.errors import InvalidScenario
 from planner.serving.constants import is_tensor_parallel
-from planner.serving.heads import most_gpus
+from planner.serving.heads import fewest_stages, most_gpus
 from planner.serving.heads import refusal as heads_refusal
 from planner.serving.notes import model_context, runs_on
 from planner.workload import Engine, KvDtype, Machine, Method, Workload
@@ -37,7 +37,9 @@ def refusal(work: Workload, machine: Machine, engine: Engine) -> InvalidScenario
     begun, count = started(work, engine), machine.gpu_count
     heads = heads_refusal(begun, count)
     if heads is not None:
-        allowed = f"{most_gpus(begun, count)}, or a pipeline: {heads}, and {engine} refuses that"
+        stages = fewest_stages(begun, count)
+        piped = "" if stages is None else f", or a pipeline of {stages} stages"
+        allowed = f"{most_gpus(begun, count)}{piped}: {heads}, and {engine} refuses that"
         return InvalidScenario("gpus", count, allowed)
     return None
 

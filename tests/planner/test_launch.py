@@ -265,12 +265,12 @@ def test_notes_of_the_sizing_are_carried_on():
 
 def test_gpus_among_which_the_heads_do_not_divide_are_refused_whatever_the_method():
     # 28 heads: 7 is the largest number of ranks up to 8
-    why = "gpus: 8 is not allowed; give 7, or a pipeline: 28 attention heads do not divide among 8 GPUs"
+    why = "gpus: 8 is not allowed; give 7, or a pipeline of 2 stages: 28 attention heads do not divide"
     for method in Method:
         with pytest.raises(InvalidScenario, match=re.escape(why)):
             launches(sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8, method=method))
     # 24 heads, and 17 GPUs have no 2 stages: 16 have 2 of 8; 12 would be the most without stages
-    why = "gpus: 17 is not allowed; give 16, or a pipeline: 24 attention heads do not divide among 17 GPUs"
+    why = "gpus: 17 is not allowed; give 16, or a pipeline of 17 stages: 24 attention heads do not divide"
     with pytest.raises(InvalidScenario, match=re.escape(why)):
         launches(sized("qwen3.8-flash-next", "BF16", "H100 SXM", 17, layout=Layout(pipeline=2)))
     staged = sized("qwen2.5-7b-instruct", "BF16", "H100 SXM", 8, layout=Layout(pipeline=2))
