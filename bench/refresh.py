@@ -253,7 +253,8 @@ def token_list() -> dict[str, Any]:
 RATES = """<?xml version="1.0" encoding="UTF-8"?>
 <gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01"
  xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref">
-<Cube><Cube time='2026-11-27'><Cube currency='USD' rate='1.1500'/></Cube></Cube></gesmes:Envelope>"""
+<Cube><Cube time='2026-11-27'><Cube currency='USD' rate='1.1500'/><Cube currency='HKD' rate='9.0230'/>
+<Cube currency='DKK' rate='7.4700'/></Cube></Cube></gesmes:Envelope>"""
 
 
 # -- a run --------------------------------------------------------------------------------------------

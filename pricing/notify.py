@@ -32,7 +32,9 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
     failed = [part for part in report.providers if part.status is RunStatus.FAILED]
     held = [part for part in report.providers if part.quarantined or part.rejected]
     large = [move for move in moves if _is_told(move, move_percent)]
-    if not (failed or held or large):
+    rates = report.exchange
+    is_rate_missing = rates is not None and (rates.reason is not None or rates.held > 0)
+    if not (failed or held or large or is_rate_missing):
         return None
     quarantined = sum(part.quarantined for part in held)
     rejected = sum(part.rejected for part in held)
@@ -41,12 +43,14 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
         f"{quarantined} prices in quarantine" if quarantined else "",
         f"{rejected} rejected" if rejected else "",
         f"{len(large)} list {'price' if len(large) == 1 else 'prices'} moved" if large else "",
+        "rates of exchange not taken" if is_rate_missing else "",
     ]
     title = "breakeven: " + ", ".join(part for part in counts if part)
     blocks = [
         _listed([f"failed: {part.title}: {part.reason}" for part in failed]),
         _listed([_held(part.title, part.quarantined, part.rejected) for part in held]),
         _listed([_moved(move) for move in large]),
+        _listed([rates.line]) if rates is not None and is_rate_missing else [],
     ]
     text = "\n".join(line for block in blocks for line in block)
     more = "\n`breakeven prices rejected` says why prices are held back." if held else ""

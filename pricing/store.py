@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from planner.catalogues.purchases import PricePoint
     from planner.catalogues.tokens import TokenPrice
     from pricing.money.currencies import Rates
-    from pricing.money.ecb import DayRates
+    from pricing.money.exchange import RateState
+    from pricing.money.rateverdicts import HeldRate, JudgedRates
     from pricing.own.owned import ImportReport
     from pricing.own.ownfile import OwnFile
     from pricing.storage.writing import RecordReport
@@ -291,8 +292,27 @@ class Store(Sessions):
         with self._reading() as connection:
             return rates_of(connection, day)
 
-    def keep_exchange_rates(self, brought: "DayRates", now: datetime) -> int:
-        """Keep the rates of a day; return how many were new."""
+    def exchange_state(self) -> "RateState":
+        """Return what is known of rates of exchange: those in force, and what waits."""
+        from pricing.money.exchange import state_of
+
+        with self._reading() as connection:
+            return state_of(connection)
+
+    def accept_exchange_rate(self, currency: str, *, reason: str, by: str, now: datetime) -> "HeldRate":
+        """
+        Take a rate of exchange that is held back.
+
+        Raises:
+            NothingToDecide: if it is not held back, or the dollar of its day is.
+        """
+        from pricing.money import exchange
+
+        with self._writing() as connection:
+            return exchange.accept(connection, currency, reason, by, now)
+
+    def keep_exchange_rates(self, brought: "JudgedRates", now: datetime) -> int:
+        """Keep the rates of a day that were taken, and what waits; return how many were new."""
         from pricing.money import exchange
 
         with self._writing() as connection:

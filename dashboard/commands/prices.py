@@ -206,10 +206,10 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
     with open_store(context) as store:
         statuses = store.statuses(context.clock())
         schedules = list(store.all_noted(SCHEDULES).values())
-        rates = store.exchange_rates()["EUR"]
-        state = health(
-            statuses, store.noted(LAST_GOOD_RUN), store.noted(LAST_RUN), schedules, context.clock(), max_age
-        )
+        exchange = store.exchange_state()
+        last_good, last = store.noted(LAST_GOOD_RUN), store.noted(LAST_RUN)
+    rates, held = exchange.rates["EUR"], list(exchange.waiting.values())
+    state = health(statuses, last_good, last, schedules, context.clock(), max_age, held)
     if arguments.check:
         return Output(
             document=state.to_document(),
@@ -250,7 +250,11 @@ def list_statuses(arguments: argparse.Namespace, context: Context) -> Output:
         document={
             "schema": "breakeven.status/1",
             "providers": [status.to_document() for status in statuses],
-            "exchange_rates": {"as_of": rates.as_of, "source": rates.source},
+            "exchange_rates": {
+                "as_of": rates.as_of,
+                "source": rates.source,
+                "held": [one.to_document() for one in held],
+            },
             "health": state.to_document(),
         },
         text=lambda: tables.paragraphs(

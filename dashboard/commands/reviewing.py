@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pricing.verification.reviewing import Review
 
 MAX_REASON = 500
+# What stands before the currency where a rate of exchange is meant.
+RATE = "ecb:"
 
 
 def register_under_prices(group: Commands) -> None:
@@ -41,7 +44,11 @@ def register_under_prices(group: Commands) -> None:
             more=more,
         )
         parser.add_argument(
-            "ids", metavar="ID", nargs="+", help="of the offer, as `prices rejected` lists it"
+            "ids",
+            metavar="ID",
+            nargs="+",
+            help="of the offer, as `prices rejected` lists it"
+            + ("; ecb:USD: the rate of exchange that `prices status` names" if name == "accept" else ""),
         )
         parser.add_argument(
             "--reason", metavar="TEXT", required=True, help="why; kept with your name and the time"
@@ -75,6 +82,8 @@ def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Outpu
     if arguments.price is not None and len(chosen) > 1:
         raise UsageError(f"--price: {len(chosen)} offers are named; give it with one ID at a time")
     price = None if arguments.price is None else Decimal(repr(arguments.price))
+    if any(one.startswith(RATE) for one in chosen):
+        return _accept_rate(what, chosen, price, reason, context)
     with open_store(context) as store:
         try:
             reviews = store.decide_all(
@@ -111,6 +120,32 @@ def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Outpu
         )
         if never and what == "accept"
         else (),
+    )
+
+
+def _accept_rate(
+    what: str, chosen: Sequence[str], price: Decimal | None, reason: str, context: Context
+) -> Output:
+    """Accept one rate of exchange; nothing else can be decided about these."""
+    from dashboard.commands.storage import open_store
+
+    if what != "accept" or price is not None or len(chosen) > 1:
+        raise UsageError(f"{', '.join(chosen)}: a rate of exchange is accepted by itself, without --price")
+    by, now = user_name(), context.clock()
+    with open_store(context) as store:
+        one = store.accept_exchange_rate(chosen[0].removeprefix(RATE), reason=reason, by=by, now=now)
+    review = {
+        "decision": what,
+        "id": chosen[0],
+        "price_id": None,
+        "reason": reason,
+        "decided_at": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        "decided_by": by,
+        "replaced_price_id": None,
+    }
+    return Output(
+        document={"schema": "breakeven.review/1", "reviews": [review], "offers": []},
+        text=f"accepted: {one.currency} {one.units:f} per euro of {one.days[-1]}",
     )
 
 

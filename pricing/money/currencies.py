@@ -1,41 +1,74 @@
 """Rates of exchange as they are known: fetched and kept by day, or bundled where nothing newer is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 
 from sqlalchemy import Connection
 
 from planner.catalogues.currencies import FxRate, all_currencies
 from pricing.storage.queries import Where, fetch
 
-__all__ = ["Rates", "merged", "rates_of"]
+__all__ = ["Rates", "merged", "of_the_bank", "rates_of", "rows_of"]
 
 Rates = Mapping[str, FxRate]
+_SQL = (
+    "SELECT r.as_of, r.currency, r.units_per_euro, r.source, d.units_per_euro AS usd_per_euro "
+    "FROM exchange_rate r JOIN exchange_rate d ON d.as_of = r.as_of AND d.currency = 'USD' "
+)
 
 
 def rates_of(connection: Connection, day: date | None = None) -> Rates:
     """
-    Return the rate of each currency: of the newest day that was fetched, or bundled where that is newer.
+    Return the rate of each currency: of the newest day on which it was taken, or bundled where that is newer.
 
     Args:
         connection: In a transaction.
         day: As they stood then; the newest where None. A day before all that were fetched has the bundled
             ones.
     """
-    where = Where().add("currency = 'USD'")
+    found = dict(all_currencies())
+    for row in rows_of(connection, day):
+        if row.as_of >= found.get(row.currency, row).as_of:
+            usd = (
+                1.0
+                if row.currency == "USD"
+                else float(Decimal(row.usd_per_euro) / Decimal(row.units_per_euro))
+            )
+            found[row.currency] = FxRate(
+                currency=row.currency, usd_per_unit=usd, as_of=row.as_of, source=row.source
+            )
+            if row.currency == "USD":
+                euro = float(Decimal(row.usd_per_euro))
+                found["EUR"] = FxRate(currency="EUR", usd_per_unit=euro, as_of=row.as_of, source=row.source)
+    return MappingProxyType(found)
+
+
+def rows_of(connection: Connection, day: date | None = None) -> Iterable[Any]:
+    """Return the newest kept row of each currency, with what a dollar was worth on its day."""
+    until = Where().add("currency = 'USD'")
     if day is not None:
-        where.add("as_of <= :day", day=day.isoformat())
-    sql = (
-        "SELECT as_of, currency, units_per_euro, source FROM exchange_rate "
-        f"WHERE as_of = (SELECT max(as_of) FROM exchange_rate {where})"
-    )
-    rows = fetch(connection, sql, where)
-    if not rows:
-        return all_currencies()
-    units = {row.currency: Decimal(row.units_per_euro) for row in rows}
-    return merged(all_currencies(), units, rows[0].as_of, rows[0].source)
+        until.add("as_of <= :day", day=day.isoformat())
+    newest = fetch(connection, f"{_SQL}WHERE r.as_of = (SELECT max(as_of) FROM exchange_rate {until})", until)
+    if not newest:
+        return []
+    there = {row.currency for row in newest}
+    rest = Where().add("as_of < :newest", newest=newest[0].as_of)
+    # Two questions, since the second one reads all days and is needed where a rate is missing or waits.
+    if of_the_bank() <= there:
+        return newest
+    last = f"SELECT currency, max(as_of) AS as_of FROM exchange_rate {rest} GROUP BY currency"
+    older = fetch(connection, f"{_SQL}JOIN ({last}) n ON n.as_of = r.as_of AND n.currency = r.currency", rest)
+    return [*newest, *(row for row in older if row.currency not in there)]
+
+
+def of_the_bank() -> frozenset[str]:
+    """Return the currencies that the bank states, of those that are bundled."""
+    bundled = all_currencies()
+    source = bundled["EUR"].source
+    return frozenset(name for name, rate in bundled.items() if rate.source == source) - {"EUR"}
 
 
 def merged(known: Rates, units_per_euro: Mapping[str, Decimal], as_of: str, source: str) -> Rates:

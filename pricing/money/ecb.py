@@ -16,10 +16,6 @@ SOURCE = "European Central Bank euro foreign exchange reference rates"
 MAX_BYTES = 256 * 1024
 DEADLINE_S = 30.0
 _CUBE = "{http://www.ecb.int/vocabulary/2002-08-01/eurofxref}Cube"
-# A rate that is further off than this from the last one known is taken for a mistake: the largest move of the
-# dollar within a quarter since 1999 is below. Source: European Central Bank, series EXR.D.USD.EUR.SP00.A.
-NEAR, NEAR_WITHIN = Decimal("1.3"), timedelta(days=92)
-FAR = Decimal(2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +24,6 @@ class DayRates:
 
     as_of: date
     units_per_euro: Mapping[str, Decimal]
-    odd: tuple[str, ...] = ()  # what was left out, and why
 
 
 class EuropeanCentralBank(Site):
@@ -46,31 +41,25 @@ class EuropeanCentralBank(Site):
 BANK = EuropeanCentralBank()
 
 
-def read_rates(page: Page, known: Mapping[str, tuple[date, Decimal]], today: date) -> DayRates:
+def read_rates(page: Page, today: date) -> DayRates:
     """
     Read the rates of a day.
 
     Args:
         page: The answer.
-        known: The newest rate of each currency so far, with its day; a new one far from it is left out.
         today: A day after tomorrow's is not believed.
 
     Raises:
-        ParseError: if the page is anything else, or without a believable dollar.
+        ParseError: if the page is anything else, or without a dollar.
     """
     day, rates = _read(page)
     if day > today + timedelta(days=1):
         raise ParseError(f"rates: they are of {day}, which is to come", page=page.key)
-    odd = []
-    for currency in sorted(rates.keys() & known.keys()):
-        before, old = known[currency]
-        limit = NEAR if abs(day - before) <= NEAR_WITHIN else FAR
-        if not 1 / limit <= rates[currency] / old <= limit:
-            odd.append(f"{currency} {rates.pop(currency)} per euro, after {old} on {before}")
+    if "EUR" in rates:
+        raise ParseError(f"rates: the euro at {rates['EUR']}: they are not per euro", page=page.key)
     if "USD" not in rates:
-        why = f": {'; '.join(odd)}" if odd else ""
-        raise ParseError(f"rates: no rate of the dollar that can be believed{why}", page=page.key)
-    return DayRates(as_of=day, units_per_euro=rates, odd=tuple(odd))
+        raise ParseError("rates: no rate of the dollar", page=page.key)
+    return DayRates(as_of=day, units_per_euro=rates)
 
 
 def _read(page: Page) -> tuple[date, dict[str, Decimal]]:

@@ -1,24 +1,55 @@
-"""Rates of exchange: fetched once a run, kept by day, and the bundled ones where nothing newer is known."""
+"""Rates of exchange: fetched once a run, judged, kept by day, and the bundled ones where nothing newer is."""
 
+import json
 import threading
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from pricing.errors import PricingError
-from pricing.money.currencies import Rates, merged
-from pricing.money.ecb import BANK, DEADLINE_S, SOURCE, DayRates, read_rates
+from planner.catalogues.currencies import all_currencies
+from pricing.errors import NothingToDecide, PricingError
+from pricing.money.currencies import Rates, merged, of_the_bank, rates_of, rows_of
+from pricing.money.ecb import BANK, DEADLINE_S, SOURCE, read_rates
+from pricing.money.rateverdicts import HeldRate, JudgedRates, KnownRate, judge
 from pricing.provider import Provider
 from pricing.running.gather import Fetcher
 from pricing.running.reports import ExchangeReport
-from pricing.storage.rows import RATE, bump_revision
+from pricing.storage.rows import RATE, bump_revision, drop_value, get_value, set_value
 
-__all__ = ["Exchange", "keep"]
+__all__ = ["Exchange", "RateState", "accept", "keep", "state_of"]
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
+# Name under which the store keeps the last page of which something is held back.
+HELD = "exchange_held"
+
+
+def _bundled() -> dict[str, KnownRate]:
+    """Return what one euro is worth by the bundled rates of the bank."""
+    rates = all_currencies()
+    euro = rates["EUR"]
+    return {
+        currency: KnownRate(
+            # The digits of the bank, out of the quotient of two floats.
+            units=Decimal(f"{euro.usd_per_unit / rates[currency].usd_per_unit:.10g}"),
+            as_of=date.fromisoformat(rates[currency].as_of),
+        )
+        for currency in of_the_bank()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateState:
+    """What is known before a run: the rates in force, and what waits."""
+
+    rates: Rates = field(default_factory=all_currencies)
+    known: Mapping[str, KnownRate] = field(default_factory=_bundled)  # those of the bank, per euro
+    waiting: Mapping[str, HeldRate] = field(default_factory=dict)
 
 
 class Exchange:
@@ -26,15 +57,15 @@ class Exchange:
     The rates of one run: asked for in a thread while the providers are asked, needed when they are read.
 
     Args:
-        known: The newest rates so far.
+        state: What is known so far.
         client: Sends the request.
         now: The time of the run.
     """
 
-    def __init__(self, known: Rates, client: Fetcher, now: datetime) -> None:
-        self._known = known
+    def __init__(self, state: RateState, client: Fetcher, now: datetime) -> None:
+        self._state = state
         self._now = now
-        self._brought: DayRates | None = None
+        self._brought: JudgedRates | None = None
         self._reason: str | None = "the bank has not answered"
         self._until = time.monotonic() + LIMIT_S
         self._thread = threading.Thread(target=self._ask, args=(client,), name="exchange", daemon=True)
@@ -42,18 +73,18 @@ class Exchange:
 
     def rates_for(self, provider: Provider) -> Rates:
         """Return the rates for a provider: only one whose prices need them waits for the bank."""
-        return self.rates() if provider.currencies else self._known
+        return self.rates() if provider.currencies else self._state.rates
 
     def rates(self) -> Rates:
         """Return the rates to convert with, once the bank has answered or its time is over."""
         self._thread.join(max(0.0, self._until - time.monotonic()))
-        if self._brought is None:
-            return self._known
         day = self._brought
-        return merged(self._known, day.units_per_euro, day.as_of.isoformat(), SOURCE)
+        if day is None or not day.taken:
+            return self._state.rates
+        return merged(self._state.rates, day.taken, day.as_of.isoformat(), SOURCE)
 
     @property
-    def brought(self) -> DayRates | None:
+    def brought(self) -> JudgedRates | None:
         """What is to be kept."""
         self.rates()
         return self._brought
@@ -61,47 +92,108 @@ class Exchange:
     def report(self) -> ExchangeReport:
         """Return what the run converted with."""
         euro = self.rates()["EUR"]
-        odd = self._brought.odd if self._brought else ()
-        return ExchangeReport(as_of=euro.as_of, source=euro.source, reason=self._reason, odd=odd)
+        day = self._brought
+        return ExchangeReport(
+            as_of=euro.as_of,
+            source=euro.source,
+            reason=self._reason,
+            odd=day.odd if day else (),
+            held=len(day.held) if day else 0,
+        )
 
     def _ask(self, client: Fetcher) -> None:
         try:
             page = client.fetch(BANK.request(), BANK)
-            brought = read_rates(page, _per_euro(self._known), self._now.date())
+            day = read_rates(page, self._now.date())
+            brought = judge(day, self._state.known, self._state.waiting)
         except PricingError as error:
             self._reason = error.line
             return
         client.settle(BANK, is_read=True)
-        self._brought, self._reason = brought, None
+        dollar = next((one.line for one in brought.held if one.currency == "USD"), None)
+        self._brought, self._reason = brought, None if brought.taken else dollar
 
 
-def keep(connection: Connection, brought: DayRates, now: datetime) -> int:
-    """Add the rates of a day, once; return how many were new."""
-    as_of = brought.as_of.isoformat()
-    query = select(RATE.c.currency).where(RATE.c.as_of == as_of)
-    known = set(connection.execute(query).scalars())
+def state_of(connection: Connection) -> RateState:
+    """Return what is known of rates of exchange."""
+    known = _bundled()
+    for row in rows_of(connection):
+        as_of = date.fromisoformat(row.as_of)
+        if row.currency not in known or as_of >= known[row.currency].as_of:
+            known[row.currency] = KnownRate(units=Decimal(row.units_per_euro), as_of=as_of)
+    _, held = _held_page(connection)
+    return RateState(rates=rates_of(connection), known=known, waiting={one.currency: one for one in held})
+
+
+def keep(connection: Connection, brought: JudgedRates, now: datetime) -> int:
+    """Add the rates of a day that were taken, once, and what waits; return how many were new."""
+    added, known = _add(connection, brought.as_of, brought.taken, SOURCE, now)
+    held = [one for one in brought.held if one.currency not in known]
+    _hold(connection, brought.stated, held)
+    if added:
+        bump_revision(connection)
+    return added
+
+
+def accept(connection: Connection, currency: str, reason: str, by: str, now: datetime) -> HeldRate:
+    """
+    Take a rate that is held back, on the word of a person; with the dollar the others of its day come.
+
+    Raises:
+        NothingToDecide: if it is not held back, or the dollar of its day is.
+    """
+    stated, held = _held_page(connection)
+    waiting = {one.currency: one for one in held}
+    one = waiting.pop(currency, None)
+    if one is None:
+        raise NothingToDecide(f"ecb:{currency}", "is not held back; `breakeven prices status` names what is")
+    if "USD" in waiting:
+        raise NothingToDecide(f"ecb:{currency}", "counts with the dollar of its day; accept ecb:USD first")
+    day = one.days[-1]
+    source = f"{SOURCE}, accepted by {by} on {now:%Y-%m-%d}: {reason}"
+    _add(connection, day, {currency: one.units}, source, now)
+    if currency == "USD":
+        rest = {name: units for name, units in stated.items() if name not in waiting}
+        _add(connection, day, rest, SOURCE, now)
+    _hold(connection, stated, list(waiting.values()))
+    bump_revision(connection)
+    return one
+
+
+def _add(
+    connection: Connection, day: date, units_per_euro: Mapping[str, Decimal], source: str, now: datetime
+) -> tuple[int, set[str]]:
+    """Add rates of a day that are not there; return how many, and which were there."""
+    as_of = day.isoformat()
+    known = set(connection.execute(select(RATE.c.currency).where(RATE.c.as_of == as_of)).scalars())
     rows = [
         {
             "as_of": as_of,
             "currency": currency,
             "units_per_euro": f"{units:f}",
-            "source": SOURCE,
+            "source": source,
             "fetched_at": now,
         }
-        for currency, units in brought.units_per_euro.items()
+        for currency, units in units_per_euro.items()
         if currency not in known
     ]
     if rows:
         connection.execute(insert(RATE), rows)
-        bump_revision(connection)
-    return len(rows)
+    return len(rows), known
 
 
-def _per_euro(known: Rates) -> dict[str, tuple[date, Decimal]]:
-    """Return the day of each rate and what one euro was worth in it."""
-    euro = known["EUR"]
-    return {
-        currency: (date.fromisoformat(rate.as_of), Decimal(repr(euro.usd_per_unit / rate.usd_per_unit)))
-        for currency, rate in known.items()
-        if rate.as_of == euro.as_of
-    }
+def _held_page(connection: Connection) -> tuple[dict[str, Decimal], list[HeldRate]]:
+    """Return the last page of which something is held back, and what."""
+    text = get_value(connection, HELD)
+    found: dict[str, Any] = json.loads(text) if text else {"stated": {}, "held": []}
+    stated = {name: Decimal(units) for name, units in found["stated"].items()}
+    return stated, [HeldRate.of(one) for one in found["held"]]
+
+
+def _hold(connection: Connection, stated: Mapping[str, Decimal], held: list[HeldRate]) -> None:
+    """Keep what is held back of a page; nothing of the page where nothing is."""
+    if not held:
+        drop_value(connection, HELD)
+        return
+    page = {name: f"{units:f}" for name, units in stated.items()}
+    set_value(connection, HELD, json.dumps({"stated": page, "held": [one.to_document() for one in held]}))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pricing.money.rateverdicts import HeldRate
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import AHEAD, ProviderStatus
 
@@ -67,6 +68,7 @@ def health(
     schedules: Sequence[Mapping[str, Any]],
     now: datetime,
     max_age_hours: float = MAX_AGE_HOURS,
+    held_rates: Sequence[HeldRate] = (),
 ) -> Health:
     """
     Judge how well prices are kept up.
@@ -78,6 +80,7 @@ def health(
         schedules: What running schedulers noted.
         now: The present.
         max_age_hours: A good run must not be longer ago. [h]
+        held_rates: The rates of exchange that are held back.
     """
     problems: list[str] = []
     age_hours = None
@@ -122,6 +125,10 @@ def health(
         for status in statuses
         if status.age_hours is not None and timedelta(hours=status.age_hours) < -AHEAD
     ]
+    warnings += [f"rate of exchange: {one.line}" for one in held_rates]
+    exchange = (last_run or {}).get("exchange_rates") or {}
+    if exchange.get("reason") and not any(one.line == exchange["reason"] for one in held_rates):
+        warnings.append(f"no new rates of exchange in the last run: {exchange['reason']}")
     names = ("verified", "stale", "quarantined", "rejected", "snapshot")
     return Health(
         problems=problems,

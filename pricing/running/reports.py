@@ -53,13 +53,15 @@ class ExchangeReport:
     as_of: str  # of the euro against the dollar
     source: str
     reason: str | None  # why the bank's rates of today are not there
-    odd: tuple[str, ...] = ()  # rates that were not believed
+    odd: tuple[str, ...] = ()  # rates that were not taken, and why
+    held: int = 0  # how many of them wait or take a person
 
     @property
     def line(self) -> str:
         """Say it in one line."""
         if self.reason is None:
-            return f"rates of exchange of {self.as_of} ({self.source})"
+            not_taken = f"; {'; '.join(self.odd)}" if self.odd else ""
+            return f"rates of exchange of {self.as_of} ({self.source}){not_taken}"
         return f"no new rates of exchange ({self.reason}); those of {self.as_of} were used"
 
     def to_document(self) -> Mapping[str, object]:

@@ -142,10 +142,10 @@ def _rents(
     progress: Callable[[ProviderReport], None],
 ) -> RunReport:
     """Refresh with the rates of exchange of the day, where a price in another currency may come."""
-    known = store.exchange_rates()
+    known = store.exchange_state()
     with Readers() as readers:
         if names and not any(find_provider(name).currencies for name in names):
-            return refresh(names, store, settings, client, now, progress, fx=known, reader=readers)
+            return refresh(names, store, settings, client, now, progress, fx=known.rates, reader=readers)
         exchange = Exchange(known, client, now)
         report = refresh(names, store, settings, client, now, progress, fx=exchange.rates_for, reader=readers)
     if exchange.brought is not None:

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pricing.money.ecb import DayRates
+from pricing.money.rateverdicts import judge
 from pricing.running import runs
 from pricing.store import Store
 from tests.conftest import NOW, ROOT
@@ -94,6 +96,35 @@ def test_the_state_is_an_exit_code_and_a_document(cli: Callable[..., Any], store
     assert cli("prices", "status", "--check", "--max-age", "8").code == 1
     document = json.loads(cli("prices", "status", "--json").out)
     assert document["health"]["last_good_run"]["started_at"] == started
+
+
+def test_a_rate_of_exchange_that_waits_is_named_and_a_person_takes_it(
+    cli: Callable[..., Any], store: Store
+) -> None:
+    state = store.exchange_state()
+    page = {currency: rate.units for currency, rate in state.known.items()} | {"GBP": Decimal("1.0100")}
+    day = DayRates(as_of=date(2026, 11, 30), units_per_euro=page)
+    store.keep_exchange_rates(judge(day, state.known, state.waiting), NOW)
+    shown = cli("prices", "status")
+    assert "rate of exchange: GBP 1.0100 per euro, after 0.8338 on 2026-10-30" in shown.out
+    (held,) = cli("prices", "status", "--json").document["exchange_rates"]["held"]
+    assert (held["currency"], held["units_per_euro"], held["rule"], held["days"]) == (
+        *("GBP", "1.0100", "move"),
+        ["2026-11-30"],
+    )
+    ran = cli("prices", "accept", "ecb:GBP", "--reason", "seen at the bank")
+    assert (ran.code, ran.out) == (0, "accepted: GBP 1.0100 per euro of 2026-11-30\n")
+    assert store.exchange_rates()["GBP"].as_of == "2026-11-30"
+    assert cli("prices", "status", "--json").document["exchange_rates"]["held"] == []
+    again = cli("prices", "accept", "ecb:GBP", "--reason", "again")
+    assert again.code == 2
+    assert "'ecb:GBP' is not held back" in again.err
+    for odd in (
+        ("reject", "ecb:GBP"),
+        ("accept", "ecb:GBP", "ecb:USD"),
+        ("accept", "ecb:GBP", "--price", "1"),
+    ):
+        assert cli("prices", *odd, "--reason", "no").code == 2
 
 
 def test_importing_own_prices(cli: Callable[..., Any], store: Store, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from planner.catalogues.currencies import all_currencies
 from pricing.errors import FetchError, ParseError
 from pricing.http import Client
 from pricing.money.ecb import BANK, DayRates, read_rates
-from pricing.money.exchange import Exchange
+from pricing.money.exchange import Exchange, RateState
+from pricing.money.rateverdicts import JudgedRates
 from pricing.provider import Page, Request, Site
 from pricing.registry import providers
 from pricing.running import runs
@@ -31,7 +32,11 @@ DAY = timedelta(days=1)
 TODAY = NOW.date()
 PATH = "/ecb/stats/eurofxref/eurofxref-daily.xml"
 # Composed in the bank's own form; the day is made up, so that it differs from the bundled one of 2026-10-30.
-RATES = {"USD": "1.1500", "JPY": "180.5", "GBP": "0.84125", "CHF": "0.92"}
+# The dollar of Hong Kong moves with the dollar: 9.0230 / 1.1500 = 7.846.
+RATES = {
+    **{currency: f"{rate.units:f}" for currency, rate in RateState().known.items()},
+    **{"USD": "1.1500", "HKD": "9.0230", "JPY": "180.5", "GBP": "0.84125", "CHF": "0.92"},
+}
 
 
 def daily(rates: Mapping[str, str] = RATES, day: str = "2026-11-30", more: str = "") -> str:
@@ -50,8 +55,8 @@ def page(text: str) -> Page:
     return Page(key="rates", url=BANK.pages["rates"], body=text.encode())
 
 
-def read(text: str, known: Mapping[str, tuple[date, Decimal]] | None = None) -> DayRates:
-    return read_rates(page(text), known or {}, TODAY)
+def read(text: str) -> DayRates:
+    return read_rates(page(text), TODAY)
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -61,7 +66,6 @@ def test_the_rates_of_a_day_are_read_exactly() -> None:
     found = read(daily())
     assert found.as_of == date(2026, 11, 30)
     assert found.units_per_euro == {name: Decimal(rate) for name, rate in RATES.items()}
-    assert found.odd == ()
 
 
 BOMB = (
@@ -92,6 +96,7 @@ BOMB = (
         (daily(RATES | {"GBP": ""}), "GBP at ''"),
         (daily(RATES | {"Pound": "0.84"}), "is no rate, or a second one"),
         (daily(RATES).replace("'JPY'", "'USD'"), "is no rate, or a second one"),
+        (daily(RATES | {"EUR": "1.1887"}), "the euro at 1.1887: they are not per euro"),
         (daily().replace("Cube currency='USD'", "Rate currency='USD'"), "is no rate, or a second one"),
         (daily().encode("utf-16").decode("latin-1"), "not well-formed"),
     ],
@@ -101,44 +106,12 @@ def test_anything_else_is_refused(text: str, message: str) -> None:
         read(text)
 
 
-def test_a_rate_far_from_the_last_one_is_left_out_and_told() -> None:
-    known = {"GBP": (date(2026, 10, 30), Decimal("0.84")), "JPY": (date(2026, 10, 30), Decimal(175))}
-    found = read(daily(RATES | {"GBP": "84.125"}), known)
-    assert "GBP" not in found.units_per_euro
-    assert found.units_per_euro["JPY"] == Decimal("180.5")
-    assert found.odd == ("GBP 84.125 per euro, after 0.84 on 2026-10-30",)
-
-
-@pytest.mark.parametrize(
-    ("usd", "known_on", "is_believed"),
-    [
-        ("1.45", "2026-10-30", True),  # 1.45 / 1.1172 = 1.298
-        ("1.46", "2026-10-30", False),  # 1.307
-        ("0.86", "2026-10-30", True),  # 1.1172 / 0.86 = 1.299
-        ("0.85", "2026-10-30", False),
-        ("1.46", "2025-10-30", True),  # a year is long enough for it
-        ("2.30", "2025-10-30", False),  # twice is not
-    ],
-)
-def test_a_dollar_that_cannot_be_believed_refuses_the_whole_day(
-    usd: str, known_on: str, is_believed: bool
-) -> None:
-    known = {"USD": (date.fromisoformat(known_on), Decimal("1.1172"))}
-    if is_believed:
-        assert read(daily(RATES | {"USD": usd}), known).units_per_euro["USD"] == Decimal(usd)
-        return
-    with pytest.raises(ParseError, match=r"no rate of the dollar that can be believed: USD .* after 1\.1172"):
-        read(daily(RATES | {"USD": usd}), known)
-
-
 # -- keeping ------------------------------------------------------------------------------------------
 
 
-def brought(day: str, **units: str) -> DayRates:
-    return DayRates(
-        as_of=date.fromisoformat(day),
-        units_per_euro={name: Decimal(rate) for name, rate in (RATES | units).items()},
-    )
+def brought(day: str, **units: str) -> JudgedRates:
+    rates = {name: Decimal(rate) for name, rate in (RATES | units).items()}
+    return JudgedRates(as_of=date.fromisoformat(day), stated=rates, taken=rates)
 
 
 def test_without_any_the_bundled_rates_count(store: Store) -> None:
@@ -148,15 +121,15 @@ def test_without_any_the_bundled_rates_count(store: Store) -> None:
 
 def test_kept_rates_count_with_their_day_and_the_rest_stays_bundled(store: Store) -> None:
     before = store.revision()
-    assert store.keep_exchange_rates(brought("2026-11-30"), NOW) == 4
+    assert store.keep_exchange_rates(brought("2026-11-30"), NOW) == len(RATES)
     assert store.revision() > before
     rates = store.exchange_rates()
-    euro, pound, krone = rates["EUR"], rates["GBP"], rates["SEK"]
+    euro, pound, riyal = rates["EUR"], rates["GBP"], rates["SAR"]
     assert (euro.usd_per_unit, euro.as_of) == (1.15, "2026-11-30")
     assert euro.source == "European Central Bank euro foreign exchange reference rates"
     assert pound.usd_per_unit == pytest.approx(1.15 / 0.84125, rel=1e-12)
     assert rates["USD"].usd_per_unit == 1.0
-    assert (krone, krone.as_of) == (all_currencies()["SEK"], "2026-10-30")
+    assert riyal == all_currencies()["SAR"]  # not stated by the bank
 
 
 def test_a_day_is_kept_once_and_every_day_stays(store: Store) -> None:
@@ -251,7 +224,13 @@ def test_a_run_fetches_the_rates_converts_with_them_and_keeps_them(
 
 
 @pytest.mark.parametrize(
-    "answer", [{"status": 503}, {"body": "<html>"}, {"body": daily(RATES | {"USD": "0.02"})}]
+    "answer",
+    [
+        {"status": 503},
+        {"body": "<html>"},
+        {"body": daily(RATES | {"USD": "1.3853"})},  # 24 % more
+        {"body": daily(day="2026-10-28")},
+    ],
 )
 def test_without_new_rates_the_last_ones_serve_and_the_run_says_so(
     server: LoopbackServer, refresh: tuple[Store, Refresh], answer: dict[str, Any]
@@ -265,6 +244,20 @@ def test_without_new_rates_the_last_ones_serve_and_the_run_says_so(
     assert report.exchange is not None
     assert report.exchange.line.startswith("no new rates of exchange (")
     assert report.exchange.line.endswith("those of 2026-10-30 were used")
+
+
+def test_a_run_says_which_rate_it_did_not_take_and_the_next_is_compared_with_the_last_good_one(
+    server: LoopbackServer, refresh: tuple[Store, Refresh]
+) -> None:
+    store, run = refresh
+    server.add(PATH, daily(RATES | {"GBP": "84.125"}))
+    report = run("scaleway")
+    assert price_of(store)[0] == Decimal("3.296475")  # the dollar is believed
+    assert report.exchange is not None
+    (odd,) = report.exchange.odd
+    assert odd.startswith("GBP 84.125 per euro, after 0.8338 on 2026-10-30: more than 2 times: not taken")
+    assert report.exchange.line.endswith(f"reference rates); {odd}")
+    assert store.exchange_rates()["GBP"] == all_currencies()["GBP"]
 
 
 def test_the_rates_of_the_last_run_serve_where_the_bank_fails_later(
@@ -302,7 +295,7 @@ def test_a_bank_that_hangs_holds_up_nobody_for_long(monkeypatch: pytest.MonkeyPa
             pass
 
     monkeypatch.setattr("pricing.money.exchange.LIMIT_S", 0.2)
-    exchange = Exchange(all_currencies(), Hanging(), NOW)
+    exchange = Exchange(RateState(), Hanging(), NOW)
     assert exchange.rates_for(providers()["vultr"]) == all_currencies()  # in dollars: does not wait at all
     assert exchange.rates_for(providers()["scaleway"]) == all_currencies()
     assert exchange.report().line == (
@@ -319,7 +312,7 @@ def test_an_error_of_several_lines_is_told_in_one() -> None:
         def settle(self, provider: Site, *, is_read: bool) -> None:
             pytest.fail("nothing was read")
 
-    assert Exchange(all_currencies(), Refusing(), NOW).report().reason == "said 503 later"
+    assert Exchange(RateState(), Refusing(), NOW).report().reason == "said 503 later"
     assert tokenprices.ask(Refusing()) == Brought(reason="said 503 later")
 
 

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from pricing import notify
-from pricing.running.reports import ProviderReport, RunReport
+from pricing.running.reports import ExchangeReport, ProviderReport, RunReport
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
 from pricing.verification.moves import Move
@@ -55,6 +56,21 @@ def test_failures_held_back_prices_and_moves_are() -> None:
         "`breakeven prices rejected` says why prices are held back.\n"
         "Run of 2026-11-30 03:07 UTC.",
     )
+
+
+def test_rates_of_exchange_that_are_held_back_are_told_and_what_a_page_lacks_is_not() -> None:
+    def rates(**fields: Any) -> RunReport:
+        exchange = ExchangeReport(as_of="2026-10-30", source="the bank", **({"reason": None} | fields))
+        return replace(report(part()), exchange=exchange)
+
+    assert notify.announcement(rates(odd=("not on the page: CHF",)), [], 20) is None
+    assert notify.announcement(rates(reason="HTTP 503"), [], 20) == (
+        "breakeven: rates of exchange not taken",
+        "no new rates of exchange (HTTP 503); those of 2026-10-30 were used\nRun of 2026-11-30 03:07 UTC.",
+    )
+    told = notify.announcement(rates(odd=("GBP 85 per euro",), held=1), [], 20)
+    assert told is not None
+    assert told[1].startswith("rates of exchange of 2026-10-30 (the bank); GBP 85 per euro")
 
 
 @pytest.mark.parametrize(
