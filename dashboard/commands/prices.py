@@ -44,6 +44,7 @@ def register(commands: Commands) -> None:
         parents=[filters],
     )
     history.add_argument("--since", metavar="DATE", help="only what was seen since that day")
+    history.add_argument("--chart", action="store_true", help="draw the prices of a GPU-hour above the table")
     status = group.add(
         "status",
         list_statuses,
@@ -148,15 +149,21 @@ def _status(offer: "StoredOffer", now: "datetime") -> str | None:
 
 
 def list_history(arguments: argparse.Namespace, context: Context) -> Output:
-    """List every price there was, oldest first."""
+    """List every price there was, oldest first, and draw it."""
     from datetime import UTC, datetime, time
 
+    from dashboard.commands.history_text import chart
     from dashboard.commands.storage import open_store
 
+    if arguments.chart and arguments.gpu is None:
+        raise UsageError("--chart: prices of different devices are no chart; name one by --gpu")
     day = day_before(arguments.since, "--since", context.clock())
     since = None if day is None else datetime.combine(day, time.min, tzinfo=UTC)
+    limit = _limit(arguments)
     with open_store(context) as store:
-        offers = store.history(**_chosen(arguments), since=since, limit=_limit(arguments))
+        # A chart shows all there is, whatever the table has room for.
+        known = store.history(**_chosen(arguments), since=since, limit=None if arguments.chart else limit)
+    offers = known[:limit]
     headers = (
         "seen first",
         "seen last",
@@ -189,7 +196,10 @@ def list_history(arguments: argparse.Namespace, context: Context) -> Output:
 
     return Output(
         document={"schema": "breakeven.history/1", "history": [offer.to_document() for offer in offers]},
-        text=lambda: _listing(headers, offers, rows, (0, 1, 2, 4, 5, 6, 7, 9), arguments.limit is None),
+        text=lambda: tables.paragraphs(
+            chart(known, since) if arguments.chart else "",
+            _listing(headers, offers, rows, (0, 1, 2, 4, 5, 6, 7, 9), arguments.limit is None),
+        ),
         warnings=_nothing_known(offers),
     )
 
