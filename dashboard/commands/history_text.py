@@ -39,8 +39,12 @@ class Line:
     """What is drawn with one letter: a GPU of a provider's tier, at its cheapest."""
 
     name: str
-    spans: Sequence[Span]
-    offers: int
+    offers: Sequence[Sequence[Span]]  # of each offer, oldest first
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """Those of all offers."""
+        return [span for spans in self.offers for span in spans]
 
     @property
     def counted(self) -> Sequence[Span]:
@@ -65,8 +69,7 @@ def chart(offers: Iterable["StoredOffer"], since: datetime | None) -> str:
 
 def lines_of(offers: Iterable["StoredOffer"], since: datetime | None) -> list[Line]:
     """Return the lines, whole GPUs only, the longest watched first."""
-    found: dict[str, list[Span]] = defaultdict(list)
-    ids: dict[str, set[str]] = defaultdict(set)
+    found: dict[str, dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
     for offer in offers:
         holds = offer.closed_at is not None and offer.closed_why in HOLDS and offer.verdict == "verified"
         end = offer.closed_at if holds and offer.closed_at is not None else offer.seen_at
@@ -75,9 +78,9 @@ def lines_of(offers: Iterable["StoredOffer"], since: datetime | None) -> list[Li
             continue
         said_by = f" (by {offer.witness})" if offer.witness else ""
         name = f"{offer.gpu}, {offer.provider} {offer.tier}{said_by}"
-        found[name].append(Span(start, end, float(offer.usd_per_gpu_hour), offer.verdict != "verified"))
-        ids[name].add(offer.id)
-    lines = [Line(name, spans, len(ids[name])) for name, spans in found.items()]
+        span = Span(start, end, float(offer.usd_per_gpu_hour), offer.verdict != "verified")
+        found[name][offer.id].append(span)
+    lines = [Line(name, list(spans.values())) for name, spans in found.items()]
     return sorted(lines, key=lambda line: (not line.counted, -line.days, line.name))
 
 
@@ -97,7 +100,7 @@ def drawn(lines: Sequence[Line], width: int, signs: str) -> str:
     start, end = min(span.start for span in spans), max(span.end for span in spans)
     columns = max(LEAST_WIDTH, width - LABEL - len(" │"))
     step = max(end - start, timedelta(days=1)) / columns
-    cells = [_cells(line.counted, start, step, columns) for line in shown]
+    cells = [_cells(line, start, step, columns) for line in shown]
     prices = [usd for row in cells for usd in row if usd is not None] or [span.usd for span in spans]
     low, high = min(prices), max(prices)
     pad = 0.0 if high > low else high * 0.05
@@ -127,16 +130,20 @@ def drawn(lines: Sequence[Line], width: int, signs: str) -> str:
     return "\n".join(part.rstrip() for part in text)
 
 
-def _cells(spans: Sequence[Span], start: datetime, step: timedelta, columns: int) -> list[float | None]:
-    """Return the lowest price of each column of the chart, None where there is none."""
-    cells: list[float | None] = [None] * columns
-    for span in spans:
-        first = min(columns - 1, math.floor((span.start - start) / step))
-        last = min(columns - 1, max(first, math.ceil((span.end - start) / step) - 1))
-        for column in range(first, last + 1):
-            known = cells[column]
-            cells[column] = span.usd if known is None else min(known, span.usd)
-    return cells
+def _cells(line: Line, start: datetime, step: timedelta, columns: int) -> list[float | None]:
+    """Return the price of each column: of an offer the last within it, of all the lowest; None for a gap."""
+    lowest: list[float | None] = [None] * columns
+    for spans in line.offers:
+        last: dict[int, float] = {}
+        for span in spans:
+            if not span.is_held:
+                first = min(columns - 1, math.floor((span.start - start) / step))
+                end = min(columns - 1, max(first, math.ceil((span.end - start) / step) - 1))
+                last |= dict.fromkeys(range(first, end + 1), span.usd)
+        for column, usd in last.items():
+            known = lowest[column]
+            lowest[column] = usd if known is None else min(known, usd)
+    return lowest
 
 
 def _draw(grid: list[list[str]], rows: Sequence[int | None], mark: str, down: str) -> None:
@@ -159,7 +166,7 @@ def _said(mark: str, line: Line, cells: Sequence[float | None]) -> str:
         return f"{mark}  {line.name}: none was verified"
     low, high, last = (tables.money(usd) for usd in (min(prices), max(prices), prices[-1]))
     newest = max(span.end for span in line.counted)
-    of = f", the cheapest of {line.offers} offers" if line.offers > 1 else ""
+    of = f", the cheapest of {len(line.offers)} offers" if len(line.offers) > 1 else ""
     moved = f"{low} to {high}, {last}" if low != high else last
     return f"{mark}  {line.name}: {moved} on {newest:%Y-%m-%d}{of}"
 

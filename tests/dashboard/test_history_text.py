@@ -23,8 +23,8 @@ def span(first: int, last: int, usd: float, is_held: bool = False) -> Span:
     return Span(START + first * DAY, START + last * DAY, usd, is_held)
 
 
-def line(*spans: Span, name: str = "H100 SXM, acme on_demand", offers: int = 1) -> Line:
-    return Line(name, spans, offers)
+def line(*spans: Span, name: str = "H100 SXM, acme on_demand", others: tuple[Span, ...] = ()) -> Line:
+    return Line(name, [spans, *([other] for other in others)])
 
 
 def rows(text: str) -> list[str]:
@@ -53,7 +53,7 @@ def test_a_price_holds_until_it_changes_and_a_gap_is_a_gap() -> None:
 def test_several_lines_have_letters_and_cross_in_a_star() -> None:
     text = drawn(
         [
-            line(span(0, 30, 3.0), name="a", offers=3),
+            line(span(0, 30, 3.0), name="a", others=(span(0, 9, 3.0), span(20, 29, 3.0))),
             line(span(0, 10, 3.0), span(10, 30, 1.8), name="b"),
         ],
         WIDTH,
@@ -71,7 +71,7 @@ def test_several_lines_have_letters_and_cross_in_a_star() -> None:
 
 def test_the_cheapest_counts_and_what_waits_is_marked_and_moves_no_scale() -> None:
     text = drawn(
-        [line(span(0, 30, 3.0), span(0, 15, 2.4), span(20, 21, 0.03, is_held=True), offers=2)], WIDTH, BOXES
+        [line(span(0, 30, 3.0), others=(span(0, 15, 2.4), span(20, 21, 0.03, is_held=True)))], WIDTH, BOXES
     )
     found = rows(text)
     assert found[12] == "─" * 15 + " " * 5 + "?"  # 0.03 at the edge; the scale ends at 2.40
@@ -129,9 +129,9 @@ def test_what_was_stored_is_drawn_with_what_waits(monkeypatch: pytest.MonkeyPatc
         text = chart(store.history(), None)
         later = chart(store.history(), NOW - 7 * DAY)
     assert "H100 SXM, acme on_demand: 2.69 to 2.99, 2.99 on 2026-11-26" in text
-    # Six of the eight days are 22.5 columns of 30; in the one of the change the lower price counts.
-    assert rows(text)[12].replace("-", "─") == "─" * 23
-    assert rows(text)[0].endswith("?")
+    # Six of the eight days are 22.5 columns of 30; in the one of the change the later price counts.
+    assert rows(text)[12].replace("-", "─") == "─" * 22
+    assert rows(text)[0].replace("-", "─") == " " * 22 + "─" + " " * 6 + "?"
     assert "2026-11-20" in text
     assert "2026-11-23" in later
 
