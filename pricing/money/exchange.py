@@ -1,6 +1,7 @@
 """Rates of exchange: fetched once a run, judged, kept by day, and the bundled ones where nothing newer is."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from pricing.running.reports import ExchangeReport
 from pricing.storage.rows import RATE, bump_revision, drop_value, get_value, set_value
 
 __all__ = ["Exchange", "RateState", "accept", "keep", "state_of"]
+
+logger = logging.getLogger(__name__)
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
@@ -106,10 +109,14 @@ class Exchange:
             page = client.fetch(BANK.request(), BANK)
             day = read_rates(page, self._now.date())
             brought = judge(day, self._state.known, self._state.waiting)
+            client.settle(BANK, is_read=True)
         except PricingError as error:
             self._reason = error.line
             return
-        client.settle(BANK, is_read=True)
+        except Exception as error:  # the guard of a run, as for a provider: the last rates serve
+            logger.debug("rates of exchange: a fault in their module", exc_info=True)
+            self._reason = f"a fault in its module: {type(error).__name__}: {' '.join(str(error).split())}"
+            return
         dollar = next((one.line for one in brought.held if one.currency == "USD"), None)
         self._brought, self._reason = brought, None if brought.taken else dollar
 

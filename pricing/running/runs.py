@@ -20,7 +20,7 @@ from pricing.storage.memory import RunStatus
 from pricing.storage.stored import AHEAD
 from pricing.store import Store
 from pricing.tokens.litellm import LITELLM
-from pricing.tokens.tokenprices import ask as ask_tokens
+from pricing.tokens.tokenprices import Asking
 
 __all__ = ["LAST_GOOD_RUN", "LAST_RUN", "RECENT", "SCHEDULES", "last_good_run", "run"]
 
@@ -121,16 +121,16 @@ def _refreshed(
     now: datetime,
     progress: Callable[[ProviderReport], None],
 ) -> RunReport:
-    """Refresh the providers that are asked for, and the prices of API tokens."""
+    """Refresh the providers that are asked for, and beside them the prices of API tokens; kept one by one."""
     rented = [name for name in names or () if name != LITELLM.name]
-    asks_tokens = not names or len(rented) < len(names)
+    tokens = Asking(client) if not names or len(rented) < len(names) else None
     if names and not rented:
         report = RunReport(started_at=now, finished_at=now, providers=())
     else:
         report = _rents(rented or None, store, settings, client, now, progress)
-    if not asks_tokens:
+    if tokens is None:
         return report
-    return replace(report, token_prices=store.keep_token_prices(ask_tokens(client), now))
+    return replace(report, token_prices=store.keep_token_prices(tokens.brought(), now))
 
 
 def _rents(

@@ -1,5 +1,8 @@
 """Prices of API tokens: fetched once a run, judged, and kept as intervals."""
 
+import logging
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,11 +19,15 @@ from pricing.offer import Problem, Verdict
 from pricing.running.gather import Fetcher
 from pricing.storage.memory import RunStatus
 from pricing.storage.rows import TABLES, bump_revision
-from pricing.tokens.litellm import LITELLM, SOURCE, ListedPrice, read_prices
+from pricing.tokens.litellm import DEADLINE_S, LITELLM, SOURCE, ListedPrice, read_prices
 from pricing.tokens.tokenverdicts import HeldPrice, Judged, judge
 
-__all__ = ["Brought", "TokenReport", "ask", "keep", "model_ids"]
+__all__ = ["Asking", "Brought", "TokenReport", "ask", "keep", "model_ids"]
 
+logger = logging.getLogger(__name__)
+
+# The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
+LIMIT_S = 2 * DEADLINE_S
 TOKEN_PRICE = TABLES["token_price"]
 URL = LITELLM.pages["prices"]
 Key = tuple[str, str]
@@ -79,13 +86,41 @@ class TokenReport:
         }
 
 
+class Asking:
+    """
+    The list of one run: asked for in a thread while the providers are asked.
+
+    Args:
+        client: Sends the request.
+    """
+
+    def __init__(self, client: Fetcher) -> None:
+        self._brought = Brought(reason="the list has not come")
+        self._until = time.monotonic() + LIMIT_S
+        self._thread = threading.Thread(target=self._ask, args=(client,), name="token prices", daemon=True)
+        self._thread.start()
+
+    def brought(self) -> Brought:
+        """Return what came, once it has or its time is over."""
+        self._thread.join(max(0.0, self._until - time.monotonic()))
+        return self._brought
+
+    def _ask(self, client: Fetcher) -> None:
+        self._brought = ask(client)
+
+
 def ask(client: Fetcher) -> Brought:
     """Fetch and read the list; what goes wrong is the reason why there are no prices."""
     try:
         prices, problems = read_prices(client.fetch(LITELLM.request(), LITELLM))
+        client.settle(LITELLM, is_read=True)
     except PricingError as error:
         return Brought(reason=error.line)
-    client.settle(LITELLM, is_read=True)
+    except Exception as error:  # the guard of a run, as for a provider: rents are none the worse for it
+        logger.debug("token prices: a fault in their module", exc_info=True)
+        return Brought(
+            reason=f"a fault in its module: {type(error).__name__}: {' '.join(str(error).split())}"
+        )
     return Brought(prices=tuple(prices), problems=tuple(problems))
 
 

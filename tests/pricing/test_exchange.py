@@ -316,6 +316,18 @@ def test_an_error_of_several_lines_is_told_in_one() -> None:
     assert tokenprices.ask(Refusing()) == Brought(reason="said 503 later")
 
 
+def test_a_fault_in_reading_rates_is_a_reason_and_no_end_of_the_run() -> None:
+    class Broken:
+        def fetch(self, request: Request, provider: Site) -> Page:
+            raise RuntimeError("the client\nis closed")
+
+        def settle(self, provider: Site, *, is_read: bool) -> None:
+            pytest.fail("nothing was read")
+
+    reason = "a fault in its module: RuntimeError: the client is closed"
+    assert Exchange(RateState(), Broken(), NOW).report().reason == reason
+
+
 # -- what a person sees -------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Prices of API tokens: read strictly, judged against what is known, kept with their days, used by plans."""
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -14,14 +15,15 @@ from planner.catalogues.tokens import all_token_prices, api_prices
 from planner.compare import plan
 from planner.scenario import Scenario
 from planner.supply.options import Kind
-from pricing.errors import ParseError
+from pricing.errors import FetchError, ParseError
 from pricing.http import Client
 from pricing.offer import Verdict
-from pricing.provider import Page
+from pricing.provider import Page, Request, Site
 from pricing.running import runs
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.tokens import tokenprices
 from pricing.tokens.litellm import FEWEST_ENTRIES, LITELLM, PROVIDERS, ListedPrice, read_prices
 from pricing.tokens.tokenprices import Brought, TokenReport, model_ids
 from pricing.tokens.tokenverdicts import HeldPrice, judge
@@ -435,6 +437,54 @@ def test_a_list_that_does_not_answer_fails_a_run_of_it_alone(server: LoopbackSer
     assert report.exit_code == 3
     assert report.token_prices is not None
     assert report.token_prices.line.startswith("no new prices of API tokens (")
+
+
+class Meeting:
+    """Answers a provider once the list was asked for too, and the list once a provider was."""
+
+    def __init__(self, error: Exception) -> None:
+        self.asked = {"litellm": threading.Event(), "vultr": threading.Event()}
+        self.error = error
+
+    def fetch(self, request: Request, provider: Site) -> Page:
+        self.asked[provider.name].set()
+        other = self.asked["vultr" if provider.name == "litellm" else "litellm"]
+        if not other.wait(20):
+            raise FetchError("nobody else was asked meanwhile")
+        raise self.error
+
+    def settle(self, provider: Site, *, is_read: bool) -> None:
+        pass
+
+
+@pytest.mark.parametrize("error", [FetchError("met"), RuntimeError("met\ntwice")])
+def test_the_list_is_asked_for_beside_the_providers_and_each_fails_alone(
+    file: Path, error: Exception
+) -> None:
+    settings = Settings(database_url=f"sqlite:///{file}")
+    with Store.open(settings.database_url) as store:
+        report = runs.run(["litellm", "vultr"], store, settings, Meeting(error), NOW)
+    assert report.token_prices is not None
+    said = {report.token_prices.reason, report.providers[0].reason}
+    assert said == (
+        {"met"} if isinstance(error, FetchError) else {"a fault in its module: RuntimeError: met twice"}
+    )
+
+
+def test_a_list_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+
+    class Hanging:
+        def fetch(self, request: Request, provider: Site) -> Page:
+            let_go.wait(60)
+            raise FetchError("too late")
+
+        def settle(self, provider: Site, *, is_read: bool) -> None:
+            pass
+
+    monkeypatch.setattr(tokenprices, "LIMIT_S", 0.2)
+    assert tokenprices.Asking(Hanging()).brought() == Brought(reason="the list has not come")
+    let_go.set()
 
 
 # -- a list that moves as a whole ---------------------------------------------------------------------
