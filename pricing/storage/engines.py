@@ -83,7 +83,9 @@ def find_target(url: str) -> Target:
     if driver == POSTGRESQL:
         if find_spec("psycopg") is None:
             raise StoreError("PostgreSQL needs a driver: pip install 'breakeven[postgresql]'")
-        return Target(url=parsed, path=None, label=parsed.render_as_string(hide_password=True))
+        # Of a database that declares no encoding (SQL_ASCII), the driver would else give bytes for text.
+        spoken = parsed.update_query_dict({"client_encoding": "utf8"})
+        return Target(url=spoken, path=None, label=parsed.render_as_string(hide_password=True))
     try:
         place = sqlite_place(url)
     except ValueError as error:

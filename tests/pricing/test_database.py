@@ -17,6 +17,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, text
 
 from pricing.errors import StoreError
+from pricing.running.lock import run_lock
 from pricing.settings import default_database_url
 from pricing.storage import database, engines
 from pricing.storage.engines import find_target, reading_engine, transaction, writing_engine
@@ -388,6 +389,17 @@ def test_permissions_count_for_root_too(file: Path, chmod: Callable[[Path, int],
     chmod(file, 0o444)
     assert not engines.may_write(file)
     assert file.stat().st_mode & 0o777 == 0o444
+
+
+@pytest.mark.postgresql
+def test_a_database_that_declares_no_encoding_holds_text_all_the_same(postgresql_server: Any) -> None:
+    """So is every database of a server whose cluster was made where no language is set."""
+    url = postgresql_server.create("template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'")
+    database.ensure(url)
+    with Store.open(url) as store, run_lock(store, NOW, command="x"):
+        store.record(run(offer(region="São Paulo")))
+        assert "São Paulo" in {rate.region for rate in store.rates(NOW)}
+    postgresql_server.drop(url)
 
 
 @pytest.mark.postgresql
