@@ -86,9 +86,35 @@ def test_the_containers_share_the_database_and_only_the_scheduler_writes_prices(
     assert services["dashboard"]["ports"] == ["127.0.0.1:8501:8501"]  # the page has no log-in
 
 
+def user_id() -> str:
+    (made,) = re.findall(r"useradd .*--uid (\d+) breakeven", dockerfile())
+    assert re.findall(r"^USER (\d+)$", dockerfile(), re.MULTILINE) == [made]
+    return str(made)
+
+
+def test_the_containers_may_write_where_they_are_told_to() -> None:
+    """An empty file system over a folder that is there takes its mode, but belongs to root."""
+    for name in ("dashboard", "scheduler"):
+        service = compose()["services"][name]
+        assert service["read_only"]
+        assert service["tmpfs"] == ["/tmp", f"/home/breakeven:uid={user_id()},mode=0700"]
+
+
+def test_keys_are_given_only_to_what_asks_providers_and_are_not_committed() -> None:
+    services = compose()["services"]
+    (keys,) = [service["env_file"] for service in services.values() if "env_file" in service]
+    assert services["scheduler"]["env_file"] is keys
+    assert keys == [{"path": ".env", "required": False}]
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_volumes_and_containers_are_named_after_the_project_not_after_the_folder() -> None:
+    assert compose()["name"] == "breakeven"
+
+
 def test_every_setting_named_in_the_files_is_known() -> None:
     known = set(re.findall(r'"(BREAKEVEN_[A-Z_]+)"', (ROOT / "pricing/settings.py").read_text()))
-    for path in DEPLOY.iterdir():
+    for path in DEPLOY.glob("[!.]*"):  # a `.env` holds keys
         named = set(re.findall(r"BREAKEVEN_[A-Z_]+", path.read_text()))
         assert named <= known | SUBSTITUTED, path.name
 

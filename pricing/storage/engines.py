@@ -191,7 +191,7 @@ def _explain(message: str, target: Target, timeout_s: float) -> str:
     if not target.is_sqlite:
         if "permission denied" in text or "must be owner" in text:
             return f"{where}: its user may not do that ({text}); grant it the schema, or give another user"
-        if "connect" in text or "authentication" in text or "does not exist" in text:
+        if any(word in text for word in ("connect", "resolve host", "authentication", "does not exist")):
             return f"{where}: cannot be reached ({text}); start the server or correct BREAKEVEN_DATABASE_URL"
         return f"{where}: {text}"
     if "no such table" in text:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -363,6 +364,19 @@ def test_a_server_that_does_not_answer() -> None:
     assert "cannot be reached" in said
     assert "start the server or correct BREAKEVEN_DATABASE_URL" in said
     assert "pa55word" not in said
+
+
+def test_a_server_whose_name_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(StoreError) as caught:
+        Store.open("postgresql://me:pa55word@database.invalid/prices", timeout_s=1)
+    said = message(caught)
+    assert "cannot be reached" in said
+    assert "'database.invalid'" in said
+    assert "start the server or correct BREAKEVEN_DATABASE_URL" in said
 
 
 @pytest.mark.postgresql
