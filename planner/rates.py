@@ -39,6 +39,8 @@ class PriceStatus(StrEnum):
 
 RESERVED_TIERS = frozenset({Tier.RESERVED_1Y, Tier.RESERVED_3Y, Tier.RESERVED_OTHER})
 DAYS_PER_YEAR = 365.0
+# How the note of a price begins beside which another one waits to be confirmed.
+NEWER_WAITS = "a newer price"
 _TERMS_MONTHS = {Tier.RESERVED_1Y: 12.0, Tier.RESERVED_3Y: 36.0}
 
 

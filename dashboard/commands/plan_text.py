@@ -5,6 +5,7 @@ from typing import Any
 
 from dashboard import tables
 from planner.answers.money import Money
+from planner.rates import NEWER_WAITS
 
 KINDS = {
     "best_single_gpu": "one GPU",
@@ -155,11 +156,13 @@ def _payback(option: Option, term_months: float) -> str | None:
 
 
 def _note(option: Option) -> str | None:
-    """Say in a word why the verdict passes over a row, and how slow one is that is too slow."""
+    """Say in a word why the verdict passes over a row, how slow it is, and that a newer price waits."""
     reason = str(option["passed_over"] or "")
     words = [short for begin, short in SHORT.items() if reason.startswith(begin)]
     if option["is_too_slow"]:
         words.insert(0, f"too slow ({tables.tokens_per_s(1000.0 / option['tpot_ms'])})")
+    if any(NEWER_WAITS in note for note in option["notes"]):
+        words.append("newer price waits")
     return ", ".join(words) or None
 
 

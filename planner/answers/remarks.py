@@ -180,12 +180,24 @@ def _prices(scenario: Scenario, options: Sequence[Option], rental: Option | None
     counts = Counter(option.price.status for option in rented)
     parts = [f"{counts[status]} {word}" for status, word in _STATUS.items() if counts[status]]
     days = [option.price.seen_at[:10] for option in rented if option.price.seen_at]
-    yield f"Rental prices: {', '.join(parts)}; dated {min(days)} to {max(days)}."
+    yield f"Rental prices: {', '.join(parts)}; dated {min(days)} to {max(days)}.{_waiting(rented, rental)}"
     if rental is not None and not rental.is_current:
         yield (
             f"No verified price meets the limits, so break-evens are against a {price_date_text(rental)}. "
             "`breakeven prices refresh` fetches current ones."
         )
+
+
+def _waiting(rented: Sequence[Option], rental: Option | None) -> str:
+    """Say of how many rentals a newer price waits to be confirmed, and of the cheapest one which."""
+    count = sum(option.waiting is not None for option in rented)
+    if not count:
+        return ""
+    text = f" Of {count} a newer price waits in quarantine"
+    text += ", and the last verified one counts until it is confirmed."
+    if rental is not None and rental.waiting is not None:
+        text += f" So it is with {rental.offer_text}: {rental.waiting}."
+    return text
 
 
 def _not_counted(

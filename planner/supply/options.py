@@ -9,7 +9,7 @@ from enum import StrEnum
 from planner.catalogues.purchases import Purchase
 from planner.catalogues.tokens import TokenPrice
 from planner.cost import OwnCost, Ownership, TokenPrices
-from planner.rates import RESERVED_TIERS, PriceStatus, Rate, Tier
+from planner.rates import NEWER_WAITS, RESERVED_TIERS, PriceStatus, Rate, Tier
 from planner.supply.operate import OperatingPoint
 
 
@@ -205,6 +205,11 @@ class Option:
         return months is not None and term is not None and months > term
 
     @property
+    def waiting(self) -> str | None:
+        """What is said of a newer price that waits to be confirmed; None where none does."""
+        return next((note for note in self.notes if NEWER_WAITS in note), None)
+
+    @property
     def is_current(self) -> bool:
         """Whether its price was verified by this installation, or is the user's own."""
         return self.price.status is not PriceStatus.SNAPSHOT
@@ -254,6 +259,7 @@ class Option:
             "break_even_against": None if self.compared_with is None else self.compared_with.offer_text,
             "aggregate_source": str(speed.aggregate_source) if speed else None,
             "usd_per_month_over_term": self.usd_per_month_over_term,
+            "notes": list(self.notes),
         }
 
 

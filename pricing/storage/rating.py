@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.engine import Row
 
-from planner.rates import PriceStatus, Rate
+from planner.rates import NEWER_WAITS, PriceStatus, Rate
 from planner.units import MICRO_USD
 from pricing.parsing.regions import is_same_place
 from pricing.storage.columns import micros_text
@@ -323,7 +323,7 @@ def _waiting_beside(connection: Connection, selection: Selection, rows: Sequence
 def _waits(row: Any, where: str = "") -> str:
     why = "; ".join(json.loads(row.reasons)) if row.reasons else "not confirmed yet"
     return (
-        f"a newer price{where}, {micros_text(row.usd_per_hour)} USD/h seen on "
+        f"{NEWER_WAITS}{where}, {micros_text(row.usd_per_hour)} USD/h seen on "
         f"{utc(row.last_seen_at):%Y-%m-%d}, waits in quarantine: {why}"
     )
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.commands.plan_text import options_table
 from planner.scenario import Scenario
+from tests.planner.plans import plan_of, rate
 
 MODEL = "qwen3-coder-480b-a35b"
 SIZING_PAGE = (
@@ -90,6 +92,17 @@ def test_recommended_hardware_without_a_price_says_which_price_is_missing(cli, d
     text = cli(*command).out
     for name in unpriced:
         assert f"{name}: no purchase price known" in text
+
+
+def test_the_table_marks_a_price_beside_which_a_newer_one_waits():
+    waits = "a newer price, 1.65 USD/h seen on 2026-11-30, waits in quarantine: half of it"
+    found = plan_of([rate("held", note=waits), rate("plain", usd_per_hour="13.00")])
+    options = [option for option in found.to_document()["options"] if option["kind"] == "rent"]
+    table = options_table(options, 0, found.money, floor_tokens_per_s=10.0, term_months=48.0)
+    (held,) = (line for line in table.splitlines() if " held " in line)
+    (plain,) = (line for line in table.splitlines() if " plain " in line)
+    assert " newer price waits " in held
+    assert "newer" not in plain
 
 
 def test_the_table_says_in_a_word_why_a_row_is_not_the_answer(cli, database):

@@ -30,8 +30,8 @@ OPTION_KEYS = [
     "energy_usd_per_month", "break_even_months",
     "break_even_hours_per_day", "deploy_url",
     "kwh_per_million_tokens", "g_co2_per_million_tokens", "break_even_against",
-    "aggregate_source", "usd_per_month_over_term", "carries_until_months", "is_too_slow", "passed_over",
-    "break_even_tokens_per_month",
+    "aggregate_source", "usd_per_month_over_term", "notes", "carries_until_months", "is_too_slow",
+    "passed_over", "break_even_tokens_per_month",
 ]  # fmt: skip
 
 

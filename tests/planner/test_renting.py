@@ -166,6 +166,32 @@ def test_notes_say_what_is_special_about_a_rental() -> None:
     assert "capped" in notes["e"]
 
 
+def test_plan_says_that_a_price_counts_though_a_newer_one_waits() -> None:
+    waits = "a newer price, 1.65 USD/h seen on 2026-11-30, waits in quarantine: half of it"
+    found = plan_of(
+        [
+            rate("a", usd_per_hour="3.29", note=waits),
+            rate("b", usd_per_hour="4.00"),
+            rate("c", usd_per_hour="5.00", note=waits),
+        ]
+    )
+    (said,) = (note for note in found.notes if note.startswith("Rental prices:"))
+    assert said.endswith(
+        "Of 2 a newer price waits in quarantine, and the last verified one counts until it is confirmed. "
+        f"So it is with 2x B200 from a, on_demand: {waits}."
+    )
+    options = {option["provider"]: option for option in found.to_document()["options"]}  # type: ignore[attr-defined]
+    assert waits in options["a"]["notes"]
+    assert not any("newer" in note for note in options["b"]["notes"])
+
+    found = plan_of([rate("a", usd_per_hour="3.29"), rate("b", usd_per_hour="4.00", note=waits)])
+    (said,) = (note for note in found.notes if note.startswith("Rental prices:"))
+    assert "Of 1 a newer price waits" in said
+    assert "So it is with" not in said
+    (said,) = (note for note in plan_of([rate("a")]).notes if note.startswith("Rental prices:"))
+    assert "newer" not in said
+
+
 def test_a_hosts_ask_is_one_machine_and_serves_only_where_one_is_enough() -> None:
     asks = [
         rate("vastai", "B200", 2, "1.00", is_ask=True),
