@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
+from pricing.errors import ParseError
 from pricing.offer import Tier
 from pricing.parsing.naming import identify
 from pricing.provider import Keys
@@ -161,3 +164,91 @@ def test_shadeform_region_that_is_none_gives_no_second_price(read_shared: ReadSh
     regions = [offer.region for offer in found.all(instance_type="n3-H100-SXM5x8")]
     assert len(regions) == len(set(regions)) == 3
     assert any(str(region).lower() == "canada-2" for region in regions)
+
+
+def test_vultr_plan_that_is_not_for_sale_on_demand_has_no_on_demand_price(
+    read: Read, recorded: Recorded
+) -> None:
+    """A box of eight A100 could be had preemptibly only, though its hourly price stood beside."""
+    answer = json.loads(recorded("vultr", "plans_2.json"))
+    plan = answer["plans"][0] | {"deploy_ondemand": False, "deploy_preemptible": True}
+    plan |= {"hourly_cost_preemptible": 7.2, "monthly_cost_preemptible": 4838.4}
+    answer |= {"plans": [plan], "meta": {"total": 1, "links": {"next": ""}}}
+    (offer,) = read("vultr", {"plans": answer}).offers
+    assert (offer.tier, offer.price_per_hour) == (Tier.SPOT, Decimal("7.2"))
+
+
+def test_digitalocean_memory_in_another_unit_is_refused(read: Read, recorded: Recorded) -> None:
+    answer = json.loads(recorded("digitalocean", "sizes.json"))
+    size = next(size for size in answer["sizes"] if "gpu_info" in size)
+    size["gpu_info"]["vram"] = {"amount": 655360, "unit": "mib"}
+    found = read("digitalocean", {"sizes": answer})
+    assert found.all(instance_type=size["slug"]) == []
+    assert "mib" in found.why(size["slug"])
+
+
+@pytest.mark.parametrize("state", ["UnusedCapacityReservation", "AllocatedCapacityReservation"])
+def test_aws_reservation_in_the_json_file_is_not_the_price_of_the_instance(
+    read: Read, shared: Path, state: str
+) -> None:
+    """The other form of the file holds the same rows: capacity that is reserved, at 0 or a second time."""
+    answer = json.loads((shared / "data/prices/payloads/aws_ec2_offer_sample.json").read_text())
+    before = read("aws", {"index": answer})
+    sku, product = next(iter(answer["products"].items()))
+    reserved = product["attributes"] | {"capacitystatus": state}
+    answer["products"]["RESERVED"] = product | {"sku": "RESERVED", "attributes": reserved}
+    text = json.dumps(answer["terms"]["OnDemand"][sku]).replace("55.0400000000", "0.0000000000")
+    answer["terms"]["OnDemand"]["RESERVED"] = json.loads(text)
+    assert "0.0000000000" in text
+    assert read("aws", {"index": answer}) == before
+
+
+def test_aws_price_that_is_not_of_an_hour_is_a_problem(read: Read, recorded: Recorded) -> None:
+    text = recorded("aws", "index.csv")
+    before = read("aws", {"index": text})
+    offer = before.offers[0]
+    (line,) = (line for line in text.splitlines() if f'"{offer.price_per_hour:f}' in line and "Used" in line)
+    found = read("aws", {"index": text.replace(line, line.replace('"Hrs"', '"Quantity"'))})
+    assert [one.instance_type for one in found.offers] == [one.instance_type for one in before.offers[1:]]
+    assert "Quantity: not a price of an hour" in found.why(offer.instance_type)
+
+
+def test_verda_euros_of_the_interface_are_not_dollars(read: Read, recorded: Recorded) -> None:
+    kinds = json.loads(recorded("verda", "instance_types.json"))
+    euros = [kind | {"currency": "eur"} for kind in kinds]
+    found = read("verda", {"instance_types": euros})
+    assert found.offers
+    assert {offer.currency for offer in found.offers} == {"EUR"}
+
+
+def test_hyperstack_table_under_another_heading_is_not_read(read: Read, recorded: Recorded) -> None:
+    page = recorded("hyperstack", "pricing.html")
+    before = read("hyperstack", {"pricing": page}).offers
+    start = page.index('<div class="page-price_card_main')
+    table = page[start : page.index("<h3>", start)]
+    other = page.replace("</body>", f"<h3>Contracts of three years</h3>{table}</body>")
+    assert other != page
+    assert read("hyperstack", {"pricing": other}).offers == before
+
+
+def test_hotaisle_bare_metal_without_its_term_stops_the_page(read: Read, recorded: Recorded) -> None:
+    page = recorded("hotaisle", "pricing.html")
+    assert page.count("One-month minimum") == 1
+    with pytest.raises(ParseError, match="the term of bare metal"):
+        read("hotaisle", {"pricing": page.replace("One-month minimum", "No minimum")})
+
+
+def test_jarvislabs_spot_that_is_not_cheaper_is_none(read: Read, recorded: Recorded) -> None:
+    answer = json.loads(recorded("jarvislabs", "server_meta.json"))
+    row = answer["server_meta"][0]
+    for spot in (row["price_per_hour"], row["price_per_hour"] * 2):
+        found = read("jarvislabs", {"server_meta": {"server_meta": [row | {"spot_price": spot}]}})
+        assert {offer.tier for offer in found.offers} == {Tier.ON_DEMAND}
+
+
+def test_hyperbolic_cluster_is_no_machine(read: Read, recorded: Recorded) -> None:
+    (option, *_) = json.loads(recorded("hyperbolic", "options.json"))
+    nodes = [option["nodes"][0] | {"gpuCount": 8}] * 2
+    found = read("hyperbolic", {"options": [option | {"nodes": nodes, "gpuCount": 16}]})
+    assert found.offers == []
+    assert [problem.why for problem in found.problems] == ["a cluster of 2 machines"]
