@@ -281,7 +281,10 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
 
     with open_store(context) as store:
         offers = store.rejected(provider=_provider_names(arguments.provider), limit=_limit(arguments))
-    headers = ("id", "from", "instance", "region", "tier", "USD/h", "raw", "verdict", "why", "seen", "source")
+    headers = (
+        *("id", "from", "instance", "GPUs", "region", "tier", "USD/h"),
+        *("raw", "verdict", "why", "seen", "source"),
+    )
 
     def rows(shown: Sequence["StoredOffer"]) -> list[tuple[object, ...]]:
         return [
@@ -289,10 +292,11 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
                 offer.id,
                 offer.provider,
                 tables.shortened(offer.instance_type, 28),
+                offer.gpu_count if offer.gpu_fraction is None else f"{offer.gpu_fraction:g}",
                 tables.shortened(offer.region, 18),
                 str(offer.tier),
                 tables.money(offer.usd_per_hour),
-                tables.shortened(offer.raw, 24),
+                tables.shortened(offer.raw, 40),
                 str(offer.verdict),
                 "; ".join(offer.reasons),
                 f"{offer.seen_at:%Y-%m-%d}",
@@ -309,7 +313,7 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
         },
         text=lambda: (
             nothing
-            or _listing(headers, offers, rows, (0, 1, 2, 3, 4, 6, 7, 8, 9, 10), arguments.limit is None)
+            or _listing(headers, offers, rows, (0, 1, 2, 4, 5, 7, 8, 9, 10, 11), arguments.limit is None)
         ),
     )
 
