@@ -5,9 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
+from planner.rates import Tier
 from pricing.offer import Offer, Verdict
+from pricing.provider import shows_asks
+from pricing.registry import kinds
 from pricing.storage.memory import KnownPrice, Origin, remembered
 from pricing.storage.queries import EARLIER_KEPT, WAITING_KEPT
+from pricing.verification.limits import LEAP_WITHIN
 
 
 @dataclass(slots=True)
@@ -31,7 +35,7 @@ class Shelf:
         """Return what new prices are compared with."""
         found: list[KnownPrice] = []
         for series in self._series.values():
-            found += [*series.verified[-EARLIER_KEPT:], *series.held[-WAITING_KEPT:]]
+            found += [*_kept(series.verified), *series.held[-WAITING_KEPT:]]
         return found
 
     def copy(self) -> "Shelf":
@@ -66,6 +70,15 @@ class Shelf:
             else:
                 _keep(series.verified, offer)
             series.is_waiting = False
+
+
+def _kept(verified: Sequence[KnownPrice]) -> Sequence[KnownPrice]:
+    """Return the last few, and of lists all of the last weeks."""
+    few, last = verified[-EARLIER_KEPT:], verified[-1] if verified else None
+    if last is None or last.tier is Tier.SPOT or shows_asks(kinds().get(last.provider), last.provider):
+        return few
+    late = [one for one in verified if one.last_seen_at >= last.last_seen_at - LEAP_WITHIN]
+    return max(few, late, key=len)
 
 
 def _keep(prices: list[KnownPrice], offer: Offer, *, goes_on: bool = True) -> None:

@@ -20,9 +20,12 @@ from sqlalchemy.engine import Row
 from planner.rates import Billing, Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import region_key
+from pricing.provider import shows_asks
+from pricing.registry import kinds
 from pricing.storage.columns import UtcTime, from_micros
 from pricing.storage.memory import KnownPrice, Origin
 from pricing.storage.stored import StoredOffer
+from pricing.verification.limits import LEAP_WITHIN
 
 FROM = "FROM price p JOIN series s ON s.id = p.series_id JOIN source x ON x.id = p.source_id"
 # The same, with the series read first: in the order of its indexes, whatever SQLite knows of the sizes. A
@@ -200,12 +203,21 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
     """
     Yield what verification compares with: each series' latest verified price, and the one that waits.
 
-    Of one provider also earlier verified prices, all bundled ones, and those that waited. Its own only: what
-    witnesses say of it comes from `witness_prices`. The user's own contracts say nothing of a public price.
+    Of one provider also earlier verified prices, of lists all of the last weeks, all bundled ones, and those
+    that waited. Its own only: what witnesses say of it comes from `witness_prices`. The user's own contracts
+    say nothing of a public price.
     """
     where = Where().add("s.witness IS NULL AND p.origin NOT IN ('history', 'own')")
     where.one_of("s.collector", provider)
-    yield from _known(connection, where, is_deep=provider is not None)
+    since = None
+    if provider is not None and not shows_asks(kinds().get(provider), provider):
+        newest = fetch(
+            connection,
+            "SELECT max(newest_seen_at) AS at FROM provider_run WHERE provider = :name",
+            Where(values={"name": provider}),
+        )[0].at
+        since = None if newest is None else utc(newest) - LEAP_WITHIN
+    yield from _known(connection, where, is_deep=provider is not None, since=since)
 
 
 def witness_prices(connection: Connection, provider: str | None) -> Iterator[KnownPrice]:
@@ -214,7 +226,9 @@ def witness_prices(connection: Connection, provider: str | None) -> Iterator[Kno
     yield from _known(connection, where, is_deep=provider is not None)
 
 
-def _known(connection: Connection, where: Where, *, is_deep: bool = False) -> Iterator[KnownPrice]:
+def _known(
+    connection: Connection, where: Where, *, is_deep: bool = False, since: datetime | None = None
+) -> Iterator[KnownPrice]:
     ranked = (
         f"SELECT {_SERIES}, {_PRICE}, s.offer_id, "
         "row_number() OVER (PARTITION BY p.series_id, p.verdict = 'verified' "
@@ -227,6 +241,11 @@ def _known(connection: Connection, where: Where, *, is_deep: bool = False) -> It
             " OR (verdict = 'verified' AND origin = 'snapshot')"
             f" OR (place <= {WAITING_KEPT} AND verdict = 'quarantined' AND origin = 'refresh')"
         )
+    if since is not None:
+        latest += (
+            " OR (last_seen_at >= :since AND verdict = 'verified' AND origin = 'refresh' AND tier <> 'spot')"
+        )
+        where.values["since"] = since
     for row in fetch(connection, f"SELECT * FROM ({ranked}) latest WHERE {latest} ORDER BY price_id", where):
         yield KnownPrice(
             provider=row.provider,

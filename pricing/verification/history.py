@@ -64,10 +64,12 @@ def currency_is_unchanged(offer: Offer, case: Case) -> str | None:
 
 
 def leap(offer: Offer, case: Case) -> str | None:
-    """No posted price nearly doubles or halves, nor is a new one so far from all others of the provider."""
+    """No posted price nearly doubles or halves, in steps neither; nor is a new one so far from all others."""
     known = case.memory.nearest(offer)
     if known is None or case.is_restless(offer):
         return None
+    if known.level == 1 and not is_leap(usd_per_whole_gpu(offer) / known.usd_per_gpu_hour):
+        known = case.memory.furthest(offer, known) or known  # it may have gone there in steps
     price = usd_per_whole_gpu(offer)
     ratio = price / known.usd_per_gpu_hour
     if known.level == 1:

@@ -1,5 +1,6 @@
 """What a provider's own earlier prices say of a new one, at the nearest level that exists."""
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -12,7 +13,7 @@ from planner.rates import RESERVED_TIERS
 from pricing.offer import Offer, Verdict
 from pricing.parsing.regions import is_same_place, region_key
 from pricing.storage.memory import KnownPrice, Origin
-from pricing.verification.limits import LATELY, LEAP, LONG_SPAN, MEND_STOOD, MEND_WITHIN
+from pricing.verification.limits import LATELY, LEAP, LEAP_WITHIN, LONG_SPAN, MEND_STOOD, MEND_WITHIN
 from pricing.verification.market import WINDOW, usd_per_whole_gpu
 
 # A second sight counts only after this time: a disturbance may last for hours, and a page is kept for hours
@@ -171,17 +172,7 @@ class Memory:
         ]
         if not others:
             return None
-        last = max(others, key=lambda price: price.last_seen_at)
-        return Recollection(
-            level=1,
-            what="the price that waited before",
-            usd_per_gpu_hour=usd_per_whole_gpu(last),
-            usd_per_hour=float(last.usd_per_hour),
-            seen_at=last.last_seen_at,
-            is_collected=False,
-            span=(usd_per_whole_gpu(last), usd_per_whole_gpu(last)),
-            is_asked=True,
-        )
+        return _alone(max(others, key=lambda price: price.last_seen_at), "the price that waited before")
 
     def sightings(self, offer: Offer, share: float = SAME_SHARE) -> Sightings:
         """Return how often and since when this price waits in quarantine, the last word on it."""
@@ -219,6 +210,27 @@ class Memory:
         is_short = before[-1].last_seen_at >= offer.seen_at - MEND_WITHIN
         return is_short and self._stood_for(offer, offer.usd_per_hour) >= MEND_STOOD
 
+    def furthest(self, offer: Offer, now: Recollection) -> Recollection | None:
+        """
+        Return what this very offer cost lately that is furthest from its price; None where no own run knows it.
+
+        Of what stood for days, where anything did. What is itself a leap from the present price is left out:
+        that leap was confirmed.
+        """
+        since = offer.seen_at - LEAP_WITHIN
+        late = [
+            price
+            for price in self._stood.get(_series(offer), ())
+            if price.last_seen_at >= since and not is_leap(usd_per_whole_gpu(price) / now.usd_per_gpu_hour)
+        ]
+        settled = [price for price in late if price.last_seen_at - price.first_seen_at >= LONG_SPAN] or late
+        if not settled:
+            return None
+        usd = usd_per_whole_gpu(offer)
+        return _alone(
+            max(settled, key=lambda one: abs(math.log(usd_per_whole_gpu(one) / usd))), "its own price before"
+        )
+
     def came_back(self, offer: Offer, now: Recollection) -> bool:
         """Whether a price, a leap away, is an earlier one: bundled, or of longer standing than this."""
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
@@ -253,6 +265,21 @@ class Memory:
     def counts_of(self, offer: Offer) -> set[int]:
         """Return the numbers of GPUs with which an instance of this name is known."""
         return self._counts.get(plain_name(offer.instance_type), set())
+
+
+def _alone(price: KnownPrice, what: str) -> Recollection:
+    """Return one price of this very offer as what is remembered."""
+    each = usd_per_whole_gpu(price)
+    return Recollection(
+        level=1,
+        what=what,
+        usd_per_gpu_hour=each,
+        usd_per_hour=float(price.usd_per_hour),
+        seen_at=price.last_seen_at,
+        is_collected=False,
+        span=(each, each),
+        is_asked=True,
+    )
 
 
 class _Middle(NamedTuple):

@@ -3,6 +3,7 @@
 import threading
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -449,15 +450,26 @@ def test_known_prices_are_the_last_of_each_series_and_what_waits_or_waited(store
     assert price.series_id == offer("5", region="b").id
 
 
-def test_of_a_price_that_moves_every_day_only_the_last_ones_are_known(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("provider", "tier", "expected"),
+    [
+        ("vastai", Tier.ON_DEMAND, [2.18, 2.19, 2.20, 2.21]),
+        (ACME, Tier.SPOT, [2.18, 2.19, 2.20, 2.21]),
+        (ACME, Tier.ON_DEMAND, [2 + (10 + day) / 100 for day in range(12)]),
+    ],
+)
+def test_of_a_price_that_moves_every_day_the_last_ones_are_known_and_of_a_list_all_of_two_months(
+    store: Store, provider: str, tier: Tier, expected: list[float]
+) -> None:
+    its: dict[str, Any] = {"provider": provider, "tier": tier}
+    store.record(run(offer("1.00", at=MORNING - 61 * DAY, **its), provider=provider))
     for day in range(12):
-        store.record(
-            run(offer(f"2.{10 + day}", at=MORNING + day * DAY), waiting("9", at=MORNING + day * DAY))
-        )
-        store.record(run(waiting(f"9.{10 + day}", at=MORNING + day * DAY + DAY / 2)))
-    known = store.known_prices(ACME)
+        at = MORNING + (day - 11) * DAY
+        store.record(run(offer(f"2.{10 + day}", at=at, **its), waiting("9", at=at, **its), provider=provider))
+        store.record(run(waiting(f"9.{10 + day}", at=at + DAY / 2, **its), provider=provider))
+    known = [one for one in store.known_prices(provider) if one.origin is Origin.REFRESH]
     verified = [price for price in known if price.verdict is Verdict.VERIFIED]
-    assert sorted(float(price.usd_per_hour) for price in verified) == [2.18, 2.19, 2.20, 2.21]
+    assert sorted(float(price.usd_per_hour) for price in verified) == expected
     assert len(known) - len(verified) == 8
 
 

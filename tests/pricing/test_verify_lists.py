@@ -198,3 +198,44 @@ def test_a_new_name_at_the_price_of_one_of_several_has_not_moved() -> None:
     assert {one.verdict for one in verify(renamed, before, kinds=KINDS)} == {Verdict.VERIFIED}
     moved = by("0.9", renamed)
     assert {one.verdict for one in verify(moved, before, kinds=KINDS)} == {Verdict.QUARANTINED}
+
+
+def in_steps(*steps: str, nights: int = 1, first: float = 20) -> list[KnownPrice]:
+    """What a price of 3.00, which stood for some days, became night after night."""
+    seen = [
+        known_as(offer("3.00"), days_ago=len(steps) * nights + 1, last_seen_at=NOW - (len(steps) + 1) * DAY)
+    ]
+    seen[0] = replace(seen[0], first_seen_at=NOW - first * DAY)
+    return seen + [known_as(offer(step), days_ago=len(steps) - place) for place, step in enumerate(steps)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "now", "expected"),
+    [
+        (["4.20"], "5.60", True),  # 1.87 times 3.00
+        (["4.20"], "5.80", False),  # 1.38 times the last, 1.93 times what stood
+        (["2.10"], "1.50", False),
+        (["3.60", "4.30", "5.10", "5.60"], "5.80", False),
+    ],
+)
+def test_no_posted_price_nearly_doubles_in_steps_either(steps: list[str], now: str, expected: bool) -> None:
+    (found,) = verify([offer(now)], in_steps(*steps), kinds=KINDS)
+    assert (found.verdict is Verdict.VERIFIED) == expected, found.reasons
+    if not expected:
+        assert "its own price before (3.00 USD" in " ".join(found.reasons)
+
+
+def test_what_was_confirmed_or_is_long_ago_does_not_hold_later_moves() -> None:
+    """6.00 after 3.00 was confirmed; 3.00 was last seen more than two months ago."""
+    (found,) = verify([offer("6.30")], in_steps("6.00"), kinds=KINDS)
+    assert found.verdict is Verdict.VERIFIED
+    old = [replace(one, last_seen_at=NOW - 61 * DAY) for one in in_steps("4.20", first=90)[:1]]
+    (found,) = verify([offer("5.80")], [*old, *in_steps("4.20")[1:]], kinds=KINDS)
+    assert found.verdict is Verdict.VERIFIED
+
+
+def test_a_wrong_night_does_not_hold_what_moves_away_from_it() -> None:
+    """5.40 was read for a night; 3.00 stood before and after, and becomes 2.70: half of 5.40."""
+    back = known_as(offer("3.00"), days_ago=1)
+    (found,) = verify([offer("2.70")], [*in_steps("5.40", "5.40")[:2], back], kinds=KINDS)
+    assert found.verdict is Verdict.VERIFIED
