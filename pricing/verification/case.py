@@ -149,7 +149,8 @@ class Case:
         Whether a price came back, on two days, from one that no true move leads to.
 
         The price in force may have been read wrong. It was not where a catalogue says the same, or it stood
-        for as long as the one before. Against a person's word the price must stay for a week.
+        for as long as the one before. Against a person's word, and against what stood for a week itself, the
+        price must stay for a week: an old page may be served for days.
         """
         known = self.memory.at_level(offer, 1)
         if known is None or not self.memory.came_back(offer, known):
@@ -157,7 +158,8 @@ class Case:
         if self.witnesses.say(offer, known.usd_per_hour):
             return False
         seen, accepted = self.memory.sightings(offer), self.memory.accepted(offer)
-        if accepted is not None and is_same(accepted, known.usd_per_hour):
+        is_accepted = accepted is not None and is_same(accepted, known.usd_per_hour)
+        if is_accepted or self.memory.stood_for(offer, known.usd_per_hour) >= WEEK_SPAN:
             return seen.runs >= LONG_RUNS and seen.span >= WEEK_SPAN
         return (
             self.old_page is None

@@ -208,11 +208,11 @@ class Memory:
             return False
         # It was between: where runs are rare, one sight of a price says nothing of how long it stood.
         is_short = before[-1].last_seen_at >= offer.seen_at - MEND_WITHIN
-        return is_short and self._stood_for(offer, offer.usd_per_hour) >= MEND_STOOD
+        return is_short and self.stood_for(offer, offer.usd_per_hour) >= MEND_STOOD
 
     def furthest(self, offer: Offer, now: Recollection) -> Recollection | None:
         """
-        Return what this very offer cost lately that is furthest from its price; None where no own run knows it.
+        Return what this very offer cost lately that is furthest from its price; None where no run knows it.
 
         Of what stood for days, where anything did. What is itself a leap from the present price is left out:
         that leap was confirmed.
@@ -241,9 +241,9 @@ class Memory:
             _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
         ):
             return True
-        return self._stood_for(offer, offer.usd_per_hour) > self._stood_for(offer, now.usd_per_hour)
+        return self.stood_for(offer, offer.usd_per_hour) > self.stood_for(offer, now.usd_per_hour)
 
-    def _stood_for(self, offer: Offer, usd_per_hour: Decimal | float) -> timedelta:
+    def stood_for(self, offer: Offer, usd_per_hour: Decimal | float) -> timedelta:
         """Return how long this very offer cost so much, all times together."""
         prices = self._stood.get(_series(offer), ())
         stood = [one for one in prices if is_same(one.usd_per_hour, usd_per_hour)]

@@ -214,10 +214,10 @@ def test_the_true_price_comes_back_on_the_second_day_after_a_wrong_one_was_verif
 
 
 def test_a_wrong_price_does_not_come_back_so_nor_does_one_before_what_is_confirmed() -> None:
-    """The wrong one stood for four days and the true one for ninety."""
+    """The wrong one stood for four days and the true one for five."""
     row = offer("1.40")
-    was_wrong = known("1.40", days_ago=96, last_seen_at=NOW - 92 * DAY)
-    is_true = known("3.00", days_ago=91, last_seen_at=NOW - DAY)
+    was_wrong = known("1.40", days_ago=11, last_seen_at=NOW - 7 * DAY)
+    is_true = known("3.00", days_ago=6, last_seen_at=NOW - DAY)
     waits = _once_waited(row, 24)
     assert verdicts(judge([row], [was_wrong, is_true, waits])) == "q"
     long_before = replace(was_wrong, first_seen_at=NOW - 300 * DAY)
@@ -226,6 +226,20 @@ def test_a_wrong_price_does_not_come_back_so_nor_does_one_before_what_is_confirm
     assert verdicts(judge([row], [long_before, accepted, waits])) == "q"
     told = known_as(offer("3.00", witness="gpuhunt", instance_type="w"))
     assert verdicts(judge([row], [long_before, is_true, waits, told])) == "q"
+
+
+@pytest.mark.parametrize(("nights", "days", "expected"), [(1, 1, "q"), (2, 7, "q"), (6, 6, "q"), (3, 7, "v")])
+@pytest.mark.parametrize("is_bundled", [True, False])
+def test_what_own_runs_saw_for_weeks_gives_way_to_an_earlier_price_after_a_week_only(
+    nights: int, days: int, expected: str, *, is_bundled: bool
+) -> None:
+    """3.00 of a year ago, 1.40 for sixty days since: a page of then may be served for some nights."""
+    row = offer("3.00")
+    of_then = known("3.00", days_ago=300, last_seen_at=NOW - 70 * DAY)
+    before = known("3.00", **BUNDLED) if is_bundled else of_then
+    own = known("1.40", days_ago=68, last_seen_at=NOW - days * DAY - DAY)
+    waits = known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, times_seen=nights)
+    assert verdicts(judge([row], [before, own, waits])) == expected
 
 
 @pytest.mark.parametrize(
