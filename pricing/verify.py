@@ -24,6 +24,7 @@ from pricing.verification.case import (
     name_key,
 )
 from pricing.verification.doubting import find_doubt, find_held_sizes
+from pricing.verification.exchanged import at_todays_rate
 from pricing.verification.history import is_first_sight
 from pricing.verification.market import Market, usd_per_whole_gpu
 from pricing.verification.pairing import Together, is_price
@@ -59,6 +60,7 @@ def verify(
         old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     market = Market(known, kinds) if market is None else market
+    known = at_todays_rate(known, offers)
     groups: dict[tuple[str, str | None], list[Offer]] = defaultdict(list)
     for offer in offers:
         groups[offer.provider, offer.witness].append(offer)

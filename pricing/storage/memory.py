@@ -53,6 +53,8 @@ class KnownPrice:
     witness: str | None = None  # set where a catalogue speaks of another cloud's price
     gpu_only: bool = False
     reasons: tuple[str, ...] = ()
+    currency: str = "USD"  # in which the source stated it
+    price_original: Decimal | None = None  # in that; None where it is the one in dollars
 
 
 def remembered(offer: Offer, origin: Origin) -> KnownPrice:
@@ -78,6 +80,8 @@ def remembered(offer: Offer, origin: Origin) -> KnownPrice:
         witness=offer.witness,
         gpu_only=offer.gpu_only,
         reasons=offer.reasons,
+        currency=offer.currency,
+        price_original=offer.price_original,
     )
 
 

@@ -268,6 +268,8 @@ def _known(
             witness=row.witness,
             gpu_only=bool(row.gpu_only),
             reasons=_reasons(row.reasons),
+            currency=row.currency,
+            price_original=None if row.price_original is None else Decimal(row.price_original),
         )
 
 
