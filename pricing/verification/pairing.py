@@ -13,6 +13,7 @@ from pricing.offer import Offer
 from pricing.parsing.regions import region_key
 from pricing.verification.limits import (
     ALIKE,
+    FEW_ROWS,
     FX_SHARE,
     HALF_A_CENT,
     LATELY,
@@ -187,9 +188,7 @@ class Together:
     def moved_at_once(self) -> tuple[int, int] | None:
         """Return how many prices moved and of how many, where that is most of a list; else None."""
         moved = sum(not is_same(factor, 1.0) for factor in self.factors.values())
-        if len(self.factors) < MASS_ROWS or moved <= MASS_SHARE * len(self.factors):
-            return None
-        return moved, len(self.factors)
+        return (moved, len(self.factors)) if _is_most(moved, len(self.factors), FEW_ROWS) else None
 
     def middle_move(self) -> float | None:
         """Return by which factor the prices seen lately moved in the middle; None where too few are known."""
@@ -209,7 +208,7 @@ class Together:
                 end = bisect_right(moved, low * ALIKE)
                 if end - start > found.moved:
                     found = Scaled(end - start, len(factors), low, moved[end - 1])
-        return found if len(factors) >= MASS_ROWS and found.moved > MASS_SHARE * len(factors) else None
+        return found if _is_most(found.moved, len(factors), FEW_ROWS) else None
 
 
 def _by_one_factor(steps: Sequence[Step]) -> Scaled | None:
@@ -233,10 +232,14 @@ def _by_one_factor(steps: Sequence[Step]) -> Scaled | None:
         inside -= end
         if inside > most:
             most, low, high = inside, factor, ends[place + 1][0]
-    needed = MASS_SHARE * len(steps) if len(steps) >= MASS_ROWS else len(steps) - 1
-    if most < SHORT_ROWS or most <= needed:
+    if not _is_most(most, len(steps), SHORT_ROWS):
         return None
     return Scaled(most, len(steps), (low + high) / 2, (low + high) / 2)
+
+
+def _is_most(moved: int, rows: int, fewest: int) -> bool:
+    """Whether so many prices are most of a list, or all of a short one that is not too short to say so."""
+    return moved >= fewest and moved > (MASS_SHARE * rows if rows >= MASS_ROWS else rows - 1)
 
 
 def _half_a_cent(offer: Offer) -> float:

@@ -115,6 +115,24 @@ def test_all_of_a_short_list_at_one_factor_wait_for_days(provider: str, count: i
         assert all((one.verdict is Verdict.VERIFIED) is expected for one in found), nights
 
 
+@pytest.mark.parametrize(
+    ("factors", "nights"),
+    [(["1.20", "1.31", "1.44"], 3), (["0.78", "0.70", "0.75", "0.80"], 3), (["1.20", "0.80", "1.30"], 1)],
+)
+def test_all_of_three_or_four_that_move_one_way_wait_for_days_and_otherwise_for_a_night(
+    factors: list[str], nights: int
+) -> None:
+    before = rows()[: len(factors)]
+    moved = [
+        replace(row, usd_per_hour=row.usd_per_hour * Decimal(factor))
+        for row, factor in zip(before, factors, strict=True)
+    ]
+    known = [known_as(row, days_ago=9) for row in before]
+    for seen in range(4):
+        found = verify(moved, [*known, *after(seen, *moved)], kinds=KINDS)
+        assert all((one.verdict is Verdict.VERIFIED) is (seen >= nights) for one in found), seen
+
+
 def test_a_short_list_of_which_one_price_stands_moves_at_once() -> None:
     before = rows()[:3]
     moved = [*rounded("1.2", before[:2]), before[2]]
