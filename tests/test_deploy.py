@@ -87,7 +87,7 @@ def test_the_containers_share_the_database_and_only_the_scheduler_writes_prices(
 
 
 def test_the_containers_may_write_where_they_are_told_to() -> None:
-    """An empty file system over a folder is root's, with the mode of the folder; Podman takes no other owner."""
+    """An empty file system over a folder is root's, with its mode; Podman lets no other owner be named."""
     for name in ("dashboard", "scheduler"):
         service = compose()["services"][name]
         assert service["read_only"]
