@@ -195,6 +195,14 @@ def _shares(option: Option, basis: BuyBasis, assumptions: Assumptions, per_hour:
         )
 
 
+def value_today_usd(basis: BuyBasis, assumptions: Assumptions) -> float | None:
+    """Return the net present value of buying instead of renting; None where nothing is rented. [USD]"""
+    costs = monthly_costs(basis.cost, basis.against, assumptions)
+    if costs is None:
+        return None
+    return net_present_value_usd(saved_usd(basis.cost, costs), assumptions["discount_rate"])
+
+
 def saved_usd(cost: OwnCost, costs: MonthlyCosts) -> NDArray[np.float64]:
     """
     Return what buying saves in each month against renting, the price at the start and the resale at the end.

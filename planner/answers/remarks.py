@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from planner.answers.choice import chosen_purchase, chosen_rental, passed_over
 from planner.answers.money import Money
+from planner.answers.paying import value_today_usd
 from planner.answers.unused import unused_settings
 from planner.answers.words import price_date_text, tokens_text, years_text
 from planner.assumptions import Assumptions
@@ -12,6 +13,7 @@ from planner.breakeven import break_even_rent_usd_per_hour
 from planner.measurements.measured import Measurement
 from planner.rates import PriceStatus
 from planner.scenario import DEFAULT_HOURS_PER_DAY, DEFAULT_MODEL, Scenario
+from planner.supply.growth import GROWTH
 from planner.supply.load import LoadProfile
 from planner.supply.options import BuyBasis, Kind, Option
 
@@ -43,6 +45,7 @@ def remarks(
         *_latency(scenario, options),
         *_scale(options, rental),
         *_threshold(scenario, rental, purchase, money),
+        *_interest(purchase, assumptions, money),
         *_unlike(rental, purchase, scenario),
         *_sizing_page(scenario, assumptions, purchase),
         *_prices(scenario, options, rental),
@@ -140,6 +143,24 @@ def _threshold(
         else (f"owning {purchase.times_text} does not pay at any number of hours a day")
     )
     yield f"{lead} {own}; at {hours_text} rent if you find {price}."
+
+
+def _interest(purchase: Option | None, assumptions: Assumptions, money: Money) -> Iterable[str]:
+    """Say where interest on the price turns what the monthly figures say."""
+    basis = None if purchase is None else purchase.basis
+    if purchase is None or purchase.is_own or not isinstance(basis, BuyBasis) or assumptions[GROWTH]:
+        return
+    against, value = basis.against, value_today_usd(basis, assumptions)
+    if against is None or against.usd_per_month is None or value is None or value >= 0.0:
+        return
+    if purchase.usd_per_month is None or purchase.usd_per_month >= against.usd_per_month:
+        return
+    yield (
+        f"Interest turns it: at {assumptions['discount_rate']:.1%} a year on its price, owning "
+        f"{purchase.times_text} instead of renting {against.times_text} loses {money.text(-value)} of "
+        f"today over {years_text(float(basis.cost.term_years))} (net present value); the monthly figures "
+        "hold no interest."
+    )
 
 
 def _unlike(rental: Option | None, purchase: Option | None, scenario: Scenario) -> Iterable[str]:

@@ -294,3 +294,23 @@ def test_with_a_demand_no_hours_say_when_owning_pays_and_the_rent_does(demand: d
     assert "break-even use" not in names
     assert "rent at which the answer flips" in names
     assert bought(plan_of([rate()], **asked), "B200").break_even_hours_per_day is not None
+
+
+@pytest.mark.parametrize(
+    ("rent", "expected"),
+    [
+        # 1,100 a month against 48,000 at the start: 48 months at 10 % a year are worth 39.752 first ones.
+        (1100.0, "loses 4,273 USD of today over 4 years"),
+        (1300.0, None),  # 51,678
+        (900.0, None),  # owning costs 1,000 a month: nothing to turn
+    ],
+)
+def test_interest_that_turns_the_monthly_figures_is_said(rent: float, expected: str | None) -> None:
+    free = {"owner": "home", "electricity_usd_per_kwh": 0.0}
+    price = ["purchase_usd=48000", "resale_fraction=0", "insurance_fraction_per_year=0"]
+    hours = {"hours_per_day": 24.0, "days_per_month": 730 / 24}
+    rental = rate(gpu_count=1, usd_per_hour=f"{rent / 730:.9f}")
+    found = plan_of([rental], model=SMALL, gpu="B200", gpus=1, **free, **hours, set=price)
+    assert bought(found, "B200").usd_per_month == pytest.approx(1000.0)
+    said = [note for note in found.notes if note.startswith("Interest turns it: at 10.0% a year")]
+    assert [expected in note for note in said] == ([True] if expected else [])  # type: ignore[operator]
