@@ -10,7 +10,6 @@ from dashboard.commands.arguments import count, day_before, number
 from dashboard.commands.base import Commands, Context, Output, Parser, UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from decimal import Decimal
 
     from pricing.storage.stored import StoredOffer
@@ -123,7 +122,7 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
                 str(offer.tier),
                 tables.money(offer.usd_per_gpu_hour, 3),
                 tables.money(offer.usd_per_hour),
-                _status(offer, then) or str(offer.verdict),
+                offer.standing(then),
                 f"{offer.seen_at:%Y-%m-%d}",
                 tables.source(offer.source_url),
             )
@@ -140,12 +139,6 @@ def list_offers(arguments: argparse.Namespace, context: Context) -> Output:
 def _place(offer: "StoredOffer") -> tuple[str, bool, "Decimal", str]:
     """Sort by GPU and price of its hour; slices stand behind whole GPUs, for they are no bargains of them."""
     return offer.gpu or "~", offer.gpu_fraction is not None, offer.usd_per_gpu_hour, offer.id
-
-
-def _status(offer: "StoredOffer", now: "datetime") -> str | None:
-    """Return how far a price can be trusted today, None where it counts for nothing."""
-    status = offer.status(now)
-    return None if status is None else str(status)
 
 
 def list_history(arguments: argparse.Namespace, context: Context) -> Output:
@@ -319,7 +312,9 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
 
 
 def _state_then(offer: "StoredOffer") -> str:
-    """Say why a price ended or that it is current; one that never counted says so first."""
+    """Say why a price ended or that it is current; one that never counted, or is a catalogue's, says so."""
+    if offer.witness is not None:
+        return ", ".join(word for word in (f"says {offer.witness}", offer.closed_why) if word)
     if offer.verdict == "verified":
         return offer.closed_why or "current"
     return ", ".join(word for word in (str(offer.verdict), offer.closed_why) if word)

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import data, tables
 from dashboard.data import KEEP_SECONDS
 from planner.answers.money import Money
+from pricing.offer import Verdict
 from pricing.storage.stored import ProviderStatus, StoredOffer
 from pricing.store import Store
 
@@ -64,14 +65,13 @@ def history(gpu: str, providers: Sequence[str]) -> Sequence[StoredOffer]:
 
 
 def _offer_row(offer: StoredOffer, present: datetime, money: Money) -> Mapping[str, Any]:
-    status = offer.status(present)
     return {
         "gpu": offer.gpu or offer.gpu_raw,
         "per_gpu_hour": data.in_currency(money, offer.usd_per_gpu_hour),
         "provider": offer.provider,
         "tier": str(offer.tier),
         "region": offer.region,
-        "status": str(status) if status else UNCLEAR,
+        "status": UNCLEAR if offer.verdict != Verdict.VERIFIED else offer.standing(present),
         "seen_at": offer.seen_at,
         "source": tables.address_of(offer.source_url),
         "gpu_count": offer.gpu_count,
@@ -83,13 +83,5 @@ def _offer_row(offer: StoredOffer, present: datetime, money: Money) -> Mapping[s
         "instance_type": offer.instance_type,
         "billing": None if offer.billing is None else str(offer.billing),
         "is_ranked": offer.is_rankable,
-        "why_not": None if offer.is_rankable else _why_not(offer),
+        "why_not": offer.why_never_ranked,
     }
-
-
-def _why_not(offer: StoredOffer) -> str:
-    if offer.reasons:
-        return offer.reasons[0]
-    if offer.gpu_fraction is not None:
-        return "a slice of a GPU"
-    return "CPU, memory and disk are billed beside it" if offer.gpu_only else "the GPU is not known"

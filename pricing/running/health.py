@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pricing.money.rateverdicts import HeldRate
+from pricing.provider import ProviderClass
+from pricing.registry import kinds
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import AHEAD, ProviderStatus
 
@@ -29,7 +31,7 @@ class Health:
     age_hours: float | None  # since the last good run
     next_run_at: str | None
     schedules: Sequence[Mapping[str, Any]]
-    counts: Mapping[str, int]  # of open prices by state
+    counts: Mapping[str, int]  # of open prices by state; what catalogues say of others' is left out
 
     @property
     def is_healthy(self) -> bool:
@@ -75,7 +77,7 @@ def health(
 
     Args:
         statuses: Where each provider stands.
-        last_good_run: The last run over all sources in which one answered, as noted; None where none was.
+        last_good_run: The last run over all sources in which a provider answered; None where none was.
         last_run: The last run over all sources.
         schedules: What running schedulers noted.
         now: The present.
@@ -138,5 +140,12 @@ def health(
         age_hours=age_hours,
         next_run_at=min(planned, default=None),
         schedules=schedules,
-        counts={name: sum(getattr(status, name) for status in statuses) for name in names},
+        counts={
+            name: sum(
+                getattr(status, name)
+                for status in statuses
+                if kinds().get(status.provider) is not ProviderClass.WITNESS
+            )
+            for name in names
+        },
     )

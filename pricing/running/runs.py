@@ -11,7 +11,8 @@ from pricing.collect import refresh
 from pricing.errors import RunInProgress, RunMade, StoreError
 from pricing.money.exchange import Exchange
 from pricing.parsing.reader import Readers
-from pricing.registry import find_provider
+from pricing.provider import ProviderClass
+from pricing.registry import find_provider, kinds
 from pricing.running.gather import Fetcher
 from pricing.running.lock import run_lock
 from pricing.running.reports import ProviderReport, RunReport
@@ -37,7 +38,7 @@ RECENT = timedelta(hours=12)
 
 
 def last_good_run(store: Store, now: datetime) -> datetime | None:
-    """Return when the last run over all sources began in which at least one answered; never ahead of now."""
+    """Return when the last run over all sources began in which a provider answered; never ahead of now."""
     noted = store.noted(LAST_GOOD_RUN)
     at = None if noted is None else datetime.fromisoformat(noted["started_at"])
     return None if at is None or at > now + AHEAD else at
@@ -87,7 +88,7 @@ def run(
             if not names:
                 summary = _summary(report, removed, command)
                 store.note(LAST_RUN, summary)
-                if any(part.status is RunStatus.OK for part in report.providers):
+                if _has_brought_prices(report):
                     store.note(LAST_GOOD_RUN, summary)
     except RunInProgress:
         raise
@@ -100,6 +101,14 @@ def run(
         if told is not None:
             notify.send(settings.notify_url, *told)
     return report
+
+
+def _has_brought_prices(report: RunReport) -> bool:
+    """Whether a provider answered; a catalogue of others' prices confirms them and brings none."""
+    return any(
+        part.status is RunStatus.OK and kinds().get(part.provider) is not ProviderClass.WITNESS
+        for part in report.providers
+    )
 
 
 def _leave_what_is_made(store: Store, since: datetime | None, now: datetime) -> None:

@@ -55,14 +55,39 @@ class StoredOffer(Offer):
         return self if self.seen_at <= moment else replace(self, seen_at=moment)
 
     def status(self, now: datetime) -> PriceStatus | None:
-        """Return how far the price can be trusted; None where it is in quarantine or rejected."""
-        if self.verdict != Verdict.VERIFIED:
+        """
+        Return how far the price can be trusted.
+
+        None where it is in quarantine or rejected, and where a catalogue says it of another's offer: that
+        confirms prices and is none itself.
+        """
+        if self.verdict != Verdict.VERIFIED or self.witness is not None:
             return None
         if self.origin in (Origin.SNAPSHOT, Origin.HISTORY):
             return PriceStatus.SNAPSHOT
         if self.origin == Origin.OWN:
             return PriceStatus.OWN
         return PriceStatus.VERIFIED if -AHEAD <= now - self.seen_at <= FRESH else PriceStatus.STALE
+
+    def standing(self, now: datetime) -> str:
+        """Say in a word or two what the price is worth: its status, whose word it is, what it lacks."""
+        status = self.status(now)
+        if status is None:
+            return str(self.verdict) if self.witness is None else f"says {self.witness}"
+        return f"{status}, GPU only" if self.gpu_only else str(status)
+
+    @property
+    def why_never_ranked(self) -> str | None:
+        """Why no plan ever counts it, whatever its verdict; None where plans do."""
+        if self.is_rankable:
+            return None
+        if self.witness is not None:
+            return f"{self.witness} says so of {self.provider}: a catalogue confirms prices and is none"
+        if self.gpu is None:
+            return self.reasons[0] if self.reasons else "the GPU is not known"
+        if self.gpu_fraction is not None:
+            return "a slice of a GPU"
+        return "CPU, memory and disk are billed beside it"
 
     def to_document(self, now: datetime | None = None) -> Mapping[str, object]:
         """

@@ -213,6 +213,27 @@ def test_a_night_that_another_has_just_made_is_not_made_again(
         schedule._night(store, Settings(database_url=store.label), context)
 
 
+def test_a_run_in_which_only_a_catalogue_of_others_answered_has_brought_no_prices(
+    cli: Callable[..., Any], store: Store, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LoopbackServer() as server:
+        server.serve_payloads(shared / "data/prices/payloads", ["skypilot"])
+        for name, value in {**nowhere(), **server.environ("skypilot")}.items():
+            monkeypatch.setenv(name, value)
+        assert cli("schedule", "--once").code == 1
+        assert store.noted(runs.LAST_RUN)["sources"]["ok"] == 1  # type: ignore[index]
+        assert store.noted(runs.LAST_GOOD_RUN) is None
+        ran = cli("prices", "status", "--check")
+        assert (ran.code, ran.out[:9]) == (1, "unhealthy")
+        server.serve_payloads(shared / "data/prices/payloads", ["vultr"])
+        monkeypatch.setenv("BREAKEVEN_VULTR_BASE_URL", f"{server.url}/vultr")
+        assert cli("schedule", "--once").code == 1
+    assert cli("prices", "status", "--check").code == 0
+    listed = cli("prices", "list", "--provider", "aws", "--limit", 0).out.splitlines()
+    assert any(" says skypilot " in line for line in listed)
+    assert not any(" verified " in line for line in listed)
+
+
 def test_a_schedule_catches_up_and_ends_on_sigterm(database: Path, shared: Path) -> None:
     """A real process: all providers but the four of the server are refused at once on this machine."""
     served = ("runpod", "vastai", "vultr", "digitalocean")

@@ -84,3 +84,9 @@ def test_a_source_that_fails_night_after_night_is_a_warning() -> None:
     state = judged(statuses=[failing])
     assert state.is_healthy
     assert state.warnings == ["acme failed 3 times in a row: HTTP 403"]
+
+
+def test_what_catalogues_say_of_others_is_no_fresh_price() -> None:
+    state = judged(statuses=[status(), status(provider="skypilot", verified=24, quarantined=6)])
+    assert state.line.endswith(", 12 fresh prices")
+    assert state.counts["quarantined"] == 0

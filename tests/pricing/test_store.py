@@ -261,6 +261,30 @@ def test_a_witness_is_kept_apart_and_never_ranked(store: Store) -> None:
     ]
 
 
+def test_what_a_price_is_worth_is_said_of_words_of_others_and_of_parts_too(store: Store) -> None:
+    store.record(
+        run(
+            offer("2.69"),
+            offer("1.35", instance_type="bare", gpu_only=True),
+            offer("0.70", instance_type="slice", gpu_fraction=0.25),
+        )
+    )
+    store.record(run(offer("1.10", witness="skypilot"), provider="skypilot"))
+    found = {one.usd_per_hour: one for one in store.current_offers(provider=ACME)}
+    said = {f"{usd:.2f}": (one.standing(MORNING), one.why_never_ranked) for usd, one in found.items()}
+    assert said == {
+        "2.69": ("verified", None),
+        "1.35": ("verified, GPU only", "CPU, memory and disk are billed beside it"),
+        "0.70": ("verified", "a slice of a GPU"),
+        "1.10": (
+            "says skypilot",
+            "skypilot says so of acme: a catalogue confirms prices and is none",
+        ),
+    }
+    documents = {f"{usd:.2f}": one.to_document(MORNING)["status"] for usd, one in found.items()}
+    assert (documents["2.69"], documents["1.10"]) == ("verified", None)
+
+
 # --- what counts today
 
 
@@ -342,9 +366,10 @@ def test_what_is_held_back_of_the_bundled_prices_is_shown_and_can_be_accepted(st
 def test_a_bundled_price_is_told_from_one_that_a_run_verified(store: Store) -> None:
     store.record(run(offer("2.69", at=NOW)))
     documents = [one.to_document(NOW) for one in store.current_offers(provider=[ACME, "lambda"])]
-    assert {(d["provider"], d["verdict"], d["status"]) for d in documents} == {
-        (ACME, "verified", "verified"),
-        ("lambda", "verified", "snapshot"),
+    assert {(d["provider"], d.get("witness"), d["verdict"], d["status"]) for d in documents} == {
+        (ACME, None, "verified", "verified"),
+        ("lambda", None, "verified", "snapshot"),
+        ("lambda", "shadeform", "verified", None),
     }
 
 
