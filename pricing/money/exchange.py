@@ -1,7 +1,6 @@
 """Rates of exchange: fetched once a run, judged, kept by day, and the bundled ones where nothing newer is."""
 
 import json
-import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from planner.catalogues.currencies import all_currencies
-from pricing.errors import NothingToDecide, PricingError
+from pricing.errors import NothingToDecide
 from pricing.money.currencies import Rates, merged, of_the_bank, rates_of, rows_of
 from pricing.money.ecb import BANK, DEADLINE_S, SOURCE, read_rates
 from pricing.money.rateverdicts import HeldRate, JudgedRates, KnownRate, judge
@@ -21,10 +20,9 @@ from pricing.provider import Provider
 from pricing.running.gather import Fetcher
 from pricing.running.reports import ExchangeReport
 from pricing.storage.rows import RATE, bump_revision, drop_value, get_value, set_value
+from pricing.web.asking import guarded
 
 __all__ = ["Exchange", "RateState", "accept", "keep", "state_of"]
-
-logger = logging.getLogger(__name__)
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
@@ -105,20 +103,16 @@ class Exchange:
         )
 
     def _ask(self, client: Fetcher) -> None:
-        try:
-            page = client.fetch(BANK.request(), BANK)
-            day = read_rates(page, self._now.date())
-            brought = judge(day, self._state.known, self._state.waiting)
-            client.settle(BANK, is_read=True)
-        except PricingError as error:
-            self._reason = error.line
-            return
-        except Exception as error:  # the guard of a run, as for a provider: the last rates serve
-            logger.debug("rates of exchange: a fault in their module", exc_info=True)
-            self._reason = f"a fault in its module: {type(error).__name__}: {' '.join(str(error).split())}"
-            return
-        dollar = next((one.line for one in brought.held if one.currency == "USD"), None)
-        self._brought, self._reason = brought, None if brought.taken else dollar
+        day, self._reason = guarded("rates of exchange", lambda: self._asked(client))
+        if day is not None:
+            dollar = next((one.line for one in day.held if one.currency == "USD"), None)
+            self._brought, self._reason = day, None if day.taken else dollar
+
+    def _asked(self, client: Fetcher) -> JudgedRates:
+        day = read_rates(client.fetch(BANK.request(), BANK), self._now.date())
+        judged = judge(day, self._state.known, self._state.waiting)
+        client.settle(BANK, is_read=True)
+        return judged
 
 
 def state_of(connection: Connection) -> RateState:

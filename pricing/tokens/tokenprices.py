@@ -1,6 +1,5 @@
 """Prices of API tokens: fetched once a run, judged, and kept as intervals."""
 
-import logging
 import threading
 import time
 from collections import Counter
@@ -21,10 +20,9 @@ from pricing.storage.memory import RunStatus
 from pricing.storage.rows import TABLES, bump_revision
 from pricing.tokens.litellm import DEADLINE_S, LITELLM, SOURCE, ListedPrice, read_prices
 from pricing.tokens.tokenverdicts import HeldPrice, Judged, judge
+from pricing.web.asking import guarded
 
 __all__ = ["Asking", "Brought", "TokenReport", "ask", "keep", "model_ids"]
-
-logger = logging.getLogger(__name__)
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
@@ -111,16 +109,13 @@ class Asking:
 
 def ask(client: Fetcher) -> Brought:
     """Fetch and read the list; what goes wrong is the reason why there are no prices."""
-    try:
-        prices, problems = read_prices(client.fetch(LITELLM.request(), LITELLM))
-        client.settle(LITELLM, is_read=True)
-    except PricingError as error:
-        return Brought(reason=error.line)
-    except Exception as error:  # the guard of a run, as for a provider: rents are none the worse for it
-        logger.debug("token prices: a fault in their module", exc_info=True)
-        return Brought(
-            reason=f"a fault in its module: {type(error).__name__}: {' '.join(str(error).split())}"
-        )
+    found, reason = guarded("token prices", lambda: _asked(client))
+    return Brought(reason=reason) if found is None else found
+
+
+def _asked(client: Fetcher) -> Brought:
+    prices, problems = read_prices(client.fetch(LITELLM.request(), LITELLM))
+    client.settle(LITELLM, is_read=True)
     return Brought(prices=tuple(prices), problems=tuple(problems))
 
 

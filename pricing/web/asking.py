@@ -18,7 +18,7 @@ from pricing.running.gather import PROVIDER_LIMIT_S, Fetcher, Gathered, fetch_pa
 from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.web.addresses import LONG_SECRET, without_secrets
 
-__all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all", "one_line"]
+__all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all", "guarded", "one_line"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +28,7 @@ ASKING_LIMIT_S = PROVIDER_LIMIT_S + 5 * LIMIT_S
 # Longer reasons are texts of other programs. Source: own choice.
 MAX_REASON = 400
 T = TypeVar("T", Offer, Problem)
+Brought = TypeVar("Brought")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,17 @@ def ask(
         finished_at=now + timedelta(seconds=seconds),
     )
     return Answer(result, seconds, tuple(_notes(found)))
+
+
+def guarded(what: str, asked: Callable[[], Brought]) -> tuple[Brought | None, str | None]:
+    """Return what asking brought, or why nothing: no fault in one list of a run ends the run."""
+    try:
+        return asked(), None
+    except PricingError as error:
+        return None, error.line
+    except Exception as error:
+        logger.debug("%s: a fault in its module", what, exc_info=True)
+        return None, one_line(f"a fault in its module: {type(error).__name__}: {error}", Keys())
 
 
 def ask_all(
