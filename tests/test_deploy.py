@@ -17,6 +17,8 @@ DEPLOY = ROOT / "deploy"
 UNITS = sorted(DEPLOY.glob("*.service"))
 # Read by `Settings`, or by this file's own substitution in the compose file.
 SUBSTITUTED = {"BREAKEVEN_DATABASE_PASSWORD", "BREAKEVEN_TIMEZONE"}
+# What a unit may not do.
+CONFINING = ("NoNew", "Protect", "Private", "Restrict", "Lock", "SystemCall", "Capability", "UMask")
 
 
 def unit(path: Path) -> dict[str, dict[str, list[str]]]:
@@ -62,6 +64,32 @@ def test_a_unit_runs_a_command_that_exists_with_settings_that_are_read(path: Pat
 def test_a_run_in_part_is_a_success_of_the_timer() -> None:
     assert unit(DEPLOY / "breakeven-refresh.service")["Service"]["SuccessExitStatus"] == ["1"]
     assert unit(DEPLOY / "breakeven-refresh.timer")["Timer"]["Persistent"] == ["true"]
+
+
+def test_a_run_of_the_timer_without_a_network_is_made_again() -> None:
+    service = unit(DEPLOY / "breakeven-refresh.service")["Service"]
+    assert service["Restart"] == ["on-failure"]
+    assert service["RestartSec"] == ["2h"]
+
+
+def test_the_files_that_the_page_on_operations_installs_are_there() -> None:
+    page = (ROOT / "docs/operations.md").read_text()
+    named = set(re.findall(r"breakeven-\w+\.(?:service|timer)|docker-compose\.yml|Dockerfile", page))
+    assert named == {path.name for path in DEPLOY.glob("[!.]*")}
+    program = unit(DEPLOY / "breakeven-schedule.service")["Service"]["ExecStart"][0].split()[0]
+    assert f"python3 -m venv {Path(program).parents[1]}" in page
+
+
+def test_the_units_are_confined_alike() -> None:
+    first, *others = [
+        {name: value for name, value in unit(path)["Service"].items() if name.startswith(CONFINING)}
+        for path in UNITS
+    ]
+    assert all(other == first for other in others)
+    assert first["ProtectSystem"] == ["strict"]
+    assert first["SystemCallFilter"] == ["@system-service"]
+    assert first["SystemCallErrorNumber"] == ["EPERM"]  # an error to handle; else the process is killed
+    assert first["CapabilityBoundingSet"] == [""]
 
 
 def test_what_the_containers_run_is_understood() -> None:
