@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from pricing.offer import Offer, Verdict
 from pricing.storage.columns import to_micros
+from pricing.storage.confirmed import remember
 from pricing.storage.intervals import Changes, Interval, page_of
 from pricing.storage.memory import Origin, ProviderResult, RunStatus
 from pricing.storage.past import Past
@@ -86,6 +87,8 @@ def record(connection: Connection, result: ProviderResult, offers: Mapping[str, 
             missing = {page_of(url) for url in result.missing}
             changes.close_vanished(seen, intervals, is_whole=result.source == "refresh", missing=missing)
         _write(connection, changes, run_id)
+        confirmed = [one for ids in changes.promoted.values() for one in ids]
+        remember(connection, result.provider, max(offer.seen_at for offer in offers.values()), confirmed)
         _supersede(connection, result, offers.values(), is_whole=not is_late and not changes.notes)
     closed = sum(map(len, changes.closed.values()))
     counts = {"opened_count": len(changes.opened), "closed_count": closed}
