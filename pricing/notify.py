@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from pricing.provider import ProviderClass
+from pricing.provider import shows_asks
 from pricing.registry import kinds, provider_infos
 from pricing.running.reports import RunReport
 from pricing.storage.memory import RunStatus
@@ -21,8 +21,8 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
     """
     Return title and text for a run, None where there is nothing to tell.
 
-    Told are failures, prices held back, and list prices that moved by more than a share. Asks on a
-    marketplace move every day and are not told.
+    Told are failures, prices held back, and list prices that moved by at least a share; RunPod posts a list
+    too. Asks of single hosts move every day and are not told.
 
     Args:
         report: How the run went.
@@ -91,8 +91,8 @@ def send(url: str, title: str, text: str) -> bool:
 
 
 def _is_told(move: Move, percent: float) -> bool:
-    kind = kinds().get(move.provider)
-    return percent > 0 and abs(move.percent) >= percent and kind is not ProviderClass.MARKETPLACE
+    is_ask = shows_asks(kinds().get(move.provider), move.provider)
+    return percent > 0 and abs(move.percent) >= percent and not is_ask
 
 
 def _held(title: str, quarantined: int, rejected: int) -> str:

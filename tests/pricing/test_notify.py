@@ -81,8 +81,9 @@ def test_a_move_is_told_from_the_threshold_on(old: str, new: str, is_told: bool)
     assert notify.announcement(report(part()), [move(old, new)], 0) is None
 
 
-def test_asks_on_a_marketplace_are_not_told() -> None:
-    assert notify.announcement(report(part()), [move("1", "3", "vastai")], 20) is None
+@pytest.mark.parametrize(("provider", "is_told"), [("vastai", False), ("lium", False), ("runpod", True)])
+def test_asks_of_hosts_are_not_told_and_the_list_of_a_marketplace_is(provider: str, is_told: bool) -> None:
+    assert (notify.announcement(report(part()), [move("1", "3", provider)], 20) is not None) is is_told
 
 
 def test_a_long_list_is_cut_and_counted() -> None:
