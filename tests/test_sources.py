@@ -42,7 +42,10 @@ def named_headings(path: Path) -> Iterator[tuple[str, str]]:
             yield match[1], heading
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+RECORDINGS = sorted((ROOT / "tests").rglob("meta.json"))
+
+
+@pytest.mark.parametrize("path", [*FILES, *RECORDINGS], ids=relative)
 def test_no_source_is_a_document_that_a_clone_lacks(path: Path) -> None:
     if relative(path) in BUILDERS:
         return
