@@ -132,7 +132,7 @@ def _case(
     )
     names = {*memory.instance_types(), *(offer.instance_type for offer in offers)}
     sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)
-    beside: dict[tuple[object, ...], dict[Tier, list[Decimal]]] = defaultdict(lambda: defaultdict(list))
+    beside: dict[tuple[object, ...], dict[Tier, list[Offer]]] = defaultdict(lambda: defaultdict(list))
     prices: dict[str, set[Decimal]] = defaultdict(set)
     counts: dict[tuple[object, ...], set[int]] = defaultdict(set)
     books: dict[tuple[object, ...], list[float]] = defaultdict(list)
@@ -140,7 +140,7 @@ def _case(
         if offer.gpu is None or not is_price(offer):
             continue
         prices[offer.id].add(offer.usd_per_hour)
-        beside[instance_key(offer)][offer.tier].append(offer.usd_per_hour)
+        beside[instance_key(offer)][offer.tier].append(offer)
         counts[name_key(offer)].add(offer.gpu_count)
         if offer.gpu_fraction is None:
             each = usd_per_whole_gpu(offer)

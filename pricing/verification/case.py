@@ -60,7 +60,7 @@ class Case:
     usd_per_unit: Mapping[str, float]  # of other currencies
     witnesses: Witnesses
     sizes: Mapping[tuple[object, ...], Mapping[int, tuple[float, float]]] = field(default_factory=dict)
-    beside: Mapping[tuple[object, ...], Mapping[Tier, list[Decimal]]] = field(default_factory=dict)
+    beside: Mapping[tuple[object, ...], Mapping[Tier, list[Offer]]] = field(default_factory=dict)
     counts: Mapping[tuple[object, ...], set[int]] = field(default_factory=dict)
     twice: Mapping[str, set[Decimal]] = field(default_factory=dict)
     exchanged: frozenset[int] = frozenset()  # id() of offers whose prices look mis-paired
@@ -98,12 +98,16 @@ class Case:
             return False
         return 1 / limit <= usd_per_whole_gpu(offer) / known.usd_per_gpu_hour <= limit
 
+    def listed(self, offer: Offer, *tiers: Tier) -> list[Offer]:
+        """Return what the answer states of this instance in other tiers."""
+        found = self.beside.get(instance_key(offer), {})
+        return [one for tier in tiers for one in found.get(tier, ())]
+
     def in_force(self, offer: Offer, tier: Tier) -> Recollection | None:
         """Return this instance's last verified price of another tier, where it is listed or was lately."""
         asked = replace(offer, tier=tier, commitment_days=None)
         known = self.memory.at_level(asked, 1)
-        is_listed = tier in self.beside.get(instance_key(offer), {})
-        if known is None or not (is_listed or known.seen_at >= offer.seen_at - LATELY):
+        if known is None or not (self.listed(offer, tier) or known.seen_at >= offer.seen_at - LATELY):
             return None
         return known
 

@@ -24,7 +24,7 @@ from pricing.verification.limits import (
     RETURNED_SHARE,
     SHORT_ROWS,
 )
-from pricing.verification.recall import Memory, Recollection, is_same
+from pricing.verification.recall import Memory, Recollection, is_same, plain_name
 
 
 class Step(NamedTuple):
@@ -277,9 +277,11 @@ def _per(offer: Offer, usd: float, is_per_gpu: bool) -> float:
 
 
 def _prices(offer: Offer) -> list[tuple[tuple[object, ...], object]]:
-    """Return the price of a machine and of one GPU, each with what would cost the same anyway."""
+    """Return the price of a machine, its tiers and one GPU, each with what would cost the same anyway."""
     usd, place = float(offer.usd_per_hour), region_key(offer.provider, offer.region)
+    instance = plain_name(offer.instance_type), offer.gpu, offer.gpu_count, offer.gpu_fraction
     return [
+        ((*instance, place, _exact(usd)), (offer.tier, offer.commitment_days)),
         ((offer.tier, place, _exact(usd)), (offer.gpu, offer.gpu_count)),
         ((offer.tier, place, _exact(_per(offer, usd, is_per_gpu=True)), "each"), offer.gpu),
     ]

@@ -1,12 +1,15 @@
 """Whether a price agrees with the others of the same answer."""
 
+from collections.abc import Iterable
+from decimal import Decimal
+
 from planner.rates import RESERVED_TIERS, Tier
 from pricing.offer import Offer
 from pricing.provider import ProviderClass
-from pricing.verification.case import Case, book_key, instance_key, machine_key
+from pricing.verification.case import Case, book_key, machine_key
 from pricing.verification.limits import BOOK_MOVE, COMMUNITY_LOW, JUMP_LIST
 from pricing.verification.market import usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, is_same
+from pricing.verification.recall import SAME_SHARE, Recollection, is_same
 from pricing.verification.words import dollars, known_text, times
 
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per
@@ -52,9 +55,8 @@ def sizes_agree(offer: Offer, case: Case) -> str | None:
 
 def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
     """Spot and reserved prices are not above the on-demand price of the same instance."""
-    prices = case.beside.get(instance_key(offer), {})
     if offer.tier is Tier.SPOT or offer.tier in RESERVED_TIERS:
-        listed = prices.get(Tier.ON_DEMAND, [])
+        listed = _prices(case.listed(offer, Tier.ON_DEMAND))
         if listed and offer.usd_per_hour > max(listed):
             price, other = dollars(offer.usd_per_hour), dollars(max(listed))
             return f"{offer.tier} at {price} is above on-demand at {other} USD"
@@ -63,13 +65,24 @@ def cheaper_with_commitment(offer: Offer, case: Case) -> str | None:
         if in_force is not None and float(offer.usd_per_hour) > in_force.usd_per_hour * (1 + SAME_SHARE):
             price = dollars(offer.usd_per_hour)
             return f"{offer.tier} at {price} is above on-demand, {known_text(in_force)}"
+        if in_force is not None and _is_new_there(offer, in_force, case):
+            price = dollars(offer.usd_per_hour)
+            return f"{offer.tier} at {price} is the price on demand, {known_text(in_force)}: exchanged?"
     if offer.tier is Tier.ON_DEMAND and not case.is_of_asks:
-        spot = prices.get(Tier.SPOT, [])
+        spot = _prices(case.listed(offer, Tier.SPOT))
         if spot and offer.usd_per_hour < min(spot):
             price, other = dollars(offer.usd_per_hour), dollars(min(spot))
             return f"on-demand at {price} is below spot at {other} USD: exchanged?"
-        return _at_spot_in_force(offer, case)
+        return _at_spot_in_force(offer, case) or _at_a_term_in_force(offer, case)
     return None
+
+
+def _is_new_there(offer: Offer, on_demand: Recollection, case: Case) -> bool:
+    """Whether the price of a term, which was lower, has become that on demand; some sell spot so."""
+    own = case.memory.at_level(offer, 1)
+    if own is None or offer.tier not in RESERVED_TIERS:
+        return False
+    return own.usd_per_hour < on_demand.usd_per_hour * (1 - SAME_SHARE) <= float(offer.usd_per_hour)
 
 
 def _at_spot_in_force(offer: Offer, case: Case) -> str | None:
@@ -84,16 +97,37 @@ def _at_spot_in_force(offer: Offer, case: Case) -> str | None:
     return f"on-demand at {dollars(offer.usd_per_hour)} is not above spot, {known_text(spot)}: exchanged?"
 
 
+def _at_a_term_in_force(offer: Offer, case: Case) -> str | None:
+    """
+    Say so where it becomes just what a term cost, whatever the page shows of that now.
+
+    Below that it may be: a price on demand that is cut by half leaves those of the terms behind for months.
+    """
+    own = case.memory.at_level(offer, 1)
+    for listed in case.listed(offer, *RESERVED_TIERS):
+        term = case.memory.at_level(listed, 1)
+        if term is None or own is None or is_same(own.usd_per_hour, term.usd_per_hour):
+            continue
+        if is_same(offer.usd_per_hour, term.usd_per_hour):
+            price = dollars(offer.usd_per_hour)
+            return f"on-demand at {price} is what {listed.tier} costs, {known_text(term)}: exchanged?"
+    return None
+
+
 def community_is_real(offer: Offer, case: Case) -> str | None:
     """A community price far below the secure one is a placeholder, not an offer."""
     if offer.tier is not Tier.COMMUNITY:
         return None
-    secure = case.beside.get(instance_key(offer), {}).get(Tier.SECURE, [])
+    secure = _prices(case.listed(offer, Tier.SECURE))
     if not secure or float(offer.usd_per_hour) >= COMMUNITY_LOW * float(min(secure)):
         return None
     return (
         f"{dollars(offer.usd_per_hour)} beside {dollars(min(secure))} USD in the secure cloud: a placeholder?"
     )
+
+
+def _prices(offers: Iterable[Offer]) -> list[Decimal]:
+    return [offer.usd_per_hour for offer in offers]
 
 
 def rows_are_paired(offer: Offer, case: Case) -> str | None:
@@ -106,10 +140,10 @@ def rows_are_paired(offer: Offer, case: Case) -> str | None:
 
 
 def is_not_copied(offer: Offer, case: Case) -> str | None:
-    """A price that becomes exactly that of another GPU of the list may have been read from its row."""
+    """A price that becomes exactly that of another GPU or tier may have been read in its place."""
     if id(offer) not in case.copied or case.is_of_asks or id(offer) in case.mended:
         return None
-    return f"{dollars(offer.usd_per_hour)} USD is what another GPU of the list costs: waits to be confirmed"
+    return f"{dollars(offer.usd_per_hour)} USD is what another row of the list costs: waits to be confirmed"
 
 
 def answer_is_sound(offer: Offer, case: Case) -> str | None:

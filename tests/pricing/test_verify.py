@@ -425,6 +425,36 @@ def test_where_spot_cost_the_same_or_is_of_long_ago_it_holds_nothing_back() -> N
     assert judge([offer("2.00")], [*MARKET, *old])[0].verdict is Verdict.VERIFIED
 
 
+@pytest.mark.parametrize("nights", [0, 5])
+@pytest.mark.parametrize(
+    ("price", "term", "expected"),
+    [
+        ("2.00", "1.90", "qv"),  # the price of the term, for that without
+        ("1.99", "1.95", "qv"),
+        ("2.00", "2.50", "qq"),  # exchanged, and 2.50 was 2.55
+        ("1.90", "2.00", "vv"),  # cut below a term, which nobody takes then
+        ("2.55", "2.55", "vq"),
+        ("2.20", "1.90", "vv"),
+        ("2.55", "1.80", "vv"),
+    ],
+)
+def test_a_price_on_demand_and_that_of_a_term_do_not_take_each_others_place(
+    price: str, term: str, expected: str, nights: int
+) -> None:
+    more: dict[str, Any] = {"tier": Tier.RESERVED_1Y, "commitment_days": 365}
+    before = [known("2.55", days_ago=6), known("2.00", days_ago=6, **more)]
+    rows = [offer(price), offer(term, **more)]
+    found = judge(rows, [*MARKET, *before, *again(rows, nights)])
+    assert "".join(one.verdict.value[0] for one in found) == expected, [one.reasons for one in found]
+
+
+def test_where_the_term_cost_as_much_the_price_on_demand_is_free() -> None:
+    more: dict[str, Any] = {"tier": Tier.RESERVED_1Y, "commitment_days": 365}
+    before = [known("2.00", days_ago=6), known("2.00", days_ago=6, **more)]
+    found = judge([offer("1.90"), offer("2.00", **more)], [*MARKET, *before])
+    assert found[0].verdict is Verdict.VERIFIED
+
+
 def test_a_term_that_costs_more_than_none_is_held_back() -> None:
     rows = [offer("3.00"), offer("3.20", tier=Tier.RESERVED_1Y, commitment_days=365)]
     found = judge(rows, [*MARKET, known("3.00")])

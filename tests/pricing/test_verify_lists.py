@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from planner.rates import Tier
 from pricing.offer import Offer, Verdict
 from pricing.storage.memory import KnownPrice
 from pricing.verify import verify
@@ -186,7 +187,7 @@ def test_a_price_that_becomes_that_of_another_row_is_seen_twice(gpu: str, price:
     (found,) = [one for one in judge(now) if one.gpu == gpu]
     assert (found.verdict is Verdict.VERIFIED) is expected
     assert expected or found.reasons == (
-        f"{price} USD is what another GPU of the list costs: waits to be confirmed",
+        f"{price} USD is what another row of the list costs: waits to be confirmed",
     )
     (again,) = [one for one in judge(now, *after(1, row)) if one.gpu == gpu]
     assert again.verdict is Verdict.VERIFIED
@@ -257,3 +258,17 @@ def test_a_wrong_night_does_not_hold_what_moves_away_from_it() -> None:
     back = known_as(offer("3.00"), days_ago=1)
     (found,) = verify([offer("2.70")], [*in_steps("5.40", "5.40")[:2], back], kinds=KINDS)
     assert found.verdict is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("price", "nights", "verdict"), [("2.20", 0, "q"), ("2.20", 1, "v"), ("2.21", 0, "v")]
+)
+def test_a_price_that_becomes_that_of_another_tier_is_seen_twice(
+    price: str, nights: int, verdict: str
+) -> None:
+    """The secure cloud at the price of the community."""
+    before = [offer("2.69", tier=Tier.SECURE), offer("2.20", tier=Tier.COMMUNITY)]
+    now = [replace(before[0], usd_per_hour=Decimal(price)), before[1]]
+    known = [known_as(row, days_ago=9) for row in before]
+    found = verify(now, [*known, *after(nights, now[0])], kinds=KINDS)
+    assert [one.verdict.value[0] for one in found] == [verdict, "v"], found[0].reasons
