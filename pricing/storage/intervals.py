@@ -30,6 +30,7 @@ class Interval:
 
     is_barred: bool  # a person rejected it
     micros: int
+    cap_micros: int | None  # of a month
     is_open: bool
     page: str
     id: int
@@ -43,11 +44,20 @@ class Interval:
 
     def shows(self, offer: Offer) -> bool:
         """Whether the offer states the same price; abroad, the provider's own figure decides."""
-        micros = to_micros(offer.usd_per_hour)
+        micros, cap = to_micros(offer.usd_per_hour), offer.usd_per_month_cap
+        if not _is_near(self.cap_micros, None if cap is None else to_micros(cap), offer.currency):
+            return False
         if offer.currency == "USD" or offer.currency != self.currency:
             return self.currency == offer.currency and self.micros == micros
-        drift = abs(micros - self.micros)
-        return self.original == plain(offer.price_original) and drift <= FX_DRIFT * self.micros
+        is_stated_so = self.original == plain(offer.price_original)
+        return is_stated_so and _is_near(self.micros, micros, offer.currency)
+
+
+def _is_near(before: int | None, now: int | None, currency: str) -> bool:
+    """Whether an amount is as it was, but for what a rate of exchange moves."""
+    if before is None or now is None or currency == "USD":
+        return before == now
+    return abs(now - before) <= FX_DRIFT * before
 
 
 @dataclass(slots=True)

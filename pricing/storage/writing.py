@@ -42,6 +42,7 @@ _READ = (
     "first_seen_at",
     "last_seen_at",
     "usd_per_hour",
+    "usd_per_month_cap",
 )
 # Before any observation.
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
@@ -236,9 +237,10 @@ def _intervals(connection: Connection, collector: str, *, only_open: bool) -> di
     found: dict[int, list[Interval]] = defaultdict(list)
     pages: dict[str, str] = {}
     barred = _barred(connection)
-    for *known, usd, closed_at, url in connection.execute(query):
+    for *known, usd, cap, closed_at, url in connection.execute(query):
         page = pages.get(url) or pages.setdefault(url, page_of(url))
-        interval = Interval(known[0] in barred, to_micros(usd), closed_at is None, page, *known)
+        amounts = to_micros(usd), None if cap is None else to_micros(cap)
+        interval = Interval(known[0] in barred, *amounts, closed_at is None, page, *known)
         found[interval.series_id].append(interval)
     return found
 

@@ -87,6 +87,18 @@ def test_unknown_stays_unknown(store: Store) -> None:
 # --- intervals
 
 
+def test_a_cap_of_the_month_that_moved_is_in_force_though_the_hour_costs_the_same(store: Store) -> None:
+    for day, cap in enumerate(("1800", "1800", "2000", None)):
+        at = MORNING + day * DAY
+        given = None if cap is None else Decimal(cap)
+        store.record(run(offer("2.69", at=at, usd_per_month_cap=given)))
+        (rate,) = rates(store, at)
+        assert rate.usd_per_month_cap == (None if cap is None else float(cap))
+    assert [one[2:] for one in lives(store)] == [(0, 1, 2), (2, 2, 3), (3, 3, None)]
+    (rate,) = rates(store, MORNING + DAY, as_of=MORNING + DAY)
+    assert rate.usd_per_month_cap == 1800
+
+
 def test_an_unchanged_price_extends_its_interval(store: Store) -> None:
     for number in range(3):
         report = store.record(run(offer(at=MORNING + number * DAY)))
