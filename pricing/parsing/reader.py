@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
@@ -209,6 +210,16 @@ class _Worker:
         return f"a fault in its module: {lines[-1] if lines else f'reading ended with status {status}'}"
 
 
+class _Answer(pickle.Pickler):
+    """Writes a member of an enumeration as its class and value; by itself Python 3.11.2 names `getattr`."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how a value is made again, where it is such a member."""
+        if isinstance(value, Enum):
+            return type(value), (value.value,)
+        return NotImplemented
+
+
 class _Records(pickle.Unpickler):
     """
     Takes nothing but the records of an answer.
@@ -242,7 +253,13 @@ def serve() -> None:
         except PricingError as error:
             answer = ("refused", str(error))
         _alarm(0)
-        _send(answers, pickle.dumps(answer))
+        _send(answers, _dumped(answer))
+
+
+def _dumped(answer: tuple[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    _Answer(buffer).dump(answer)
+    return buffer.getvalue()
 
 
 def _bound_memory() -> None:

@@ -1,6 +1,8 @@
 """A provider that loops, crashes or hangs fails alone, and soon."""
 
+import io
 import os
+import pickle
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,7 +13,8 @@ import pytest
 
 from pricing.collect import refresh
 from pricing.errors import ParseError, PricingError
-from pricing.parsing.reader import Here, Readers
+from pricing.offer import Billing, Tier, Verdict
+from pricing.parsing.reader import Here, Readers, _dumped, _Records
 from pricing.provider import Keys, Page, Provider, Request
 from pricing.registry import providers
 from pricing.settings import Settings
@@ -19,6 +22,7 @@ from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.store import Store
 from pricing.web.asking import Answer, ask, ask_all
 from tests.conftest import ROOT
+from tests.pricing.samples import offer
 from tests.pricing.unruly import (
     Calm,
     Crashing,
@@ -107,6 +111,15 @@ def test_an_answer_is_offers_and_nothing_else() -> None:
         with pytest.raises(PricingError, match=r"^a fault in its module: it answered with posix\.system$"):
             read(readers, Calm())
         assert read(readers, Calm())[1] == Decimal("2.69")  # another process
+
+
+def test_an_answer_is_taken_however_python_writes_enumerations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11.2, which Debian 12 has, calls `getattr` for a member, and no answer may call anything."""
+    for kind in (Tier, Billing, Verdict):
+        monkeypatch.setattr(kind, "__reduce_ex__", lambda self, _: (getattr, (type(self), self.name)))
+    given = offer(tier=Tier.SPOT, verdict=Verdict.QUARANTINED, reasons=("new",))
+    assert b"getattr" in pickle.dumps(given)
+    assert _Records(io.BytesIO(_dumped(("read", given)))).load() == ("read", given)
 
 
 def test_no_key_is_where_pages_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
