@@ -129,7 +129,7 @@ class Page:
             )
         try:
             return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:  # the latter of a number beyond all decimals
             raise ParseError(f"{self.key}: not valid JSON ({error})", page=self.key) from error
         except RecursionError as error:
             raise ParseError(

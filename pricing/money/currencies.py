@@ -31,7 +31,8 @@ def rates_of(connection: Connection, day: date | None = None) -> Rates:
     """
     found = dict(all_currencies())
     for row in rows_of(connection, day):
-        if row.as_of >= found.get(row.currency, row).as_of:
+        bundled_on = found[row.currency].as_of if row.currency in found else ""
+        if row.as_of >= bundled_on or (day is not None and bundled_on > day.isoformat()):
             usd = (
                 1.0
                 if row.currency == "USD"

@@ -131,6 +131,9 @@ def health(
     exchange = (last_run or {}).get("exchange_rates") or {}
     if exchange.get("reason") and not any(one.line == exchange["reason"] for one in held_rates):
         warnings.append(f"no new rates of exchange in the last run: {exchange['reason']}")
+    tokens = (last_run or {}).get("token_prices") or {}
+    if tokens.get("reason"):
+        warnings.append(f"no new prices of API tokens in the last run: {tokens['reason']}")
     names = ("verified", "stale", "quarantined", "rejected", "snapshot")
     return Health(
         problems=problems,

@@ -17,6 +17,8 @@ DEADLINE_S = 60.0
 # The list held 2,600 entries in November 2026; one cut short is not the list. Source: own choice.
 FEWEST_ENTRIES = 500
 _PER_MTOK = 1_000_000
+# Of one token: more is no price, and may have more digits than can be multiplied. Source: own choice.
+MOST_USD = 1_000_000
 # What writes text; the rest draws, hears, speaks, ranks. Source: `mode` of the file's own sample_spec.
 _MODES = frozenset({"chat", "completion", "responses"})
 # Whose prices the bundled list takes from this file, by `litellm_provider`: name there, what stands before
@@ -161,7 +163,8 @@ def _usd_per_mtok(entry: Mapping[str, Any], name: str) -> Decimal | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ValueError(f"{name} is {value!r}, not a number")
-    usd = Decimal(value) * _PER_MTOK
-    if not usd.is_finite() or usd < 0:
-        raise ValueError(f"{name} is {value}")
+    price = Decimal(value)
+    if not price.is_finite() or not 0 <= price < MOST_USD:
+        raise ValueError(f"{name} is {price:.6g}")
+    usd = price * _PER_MTOK
     return usd.normalize()

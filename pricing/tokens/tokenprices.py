@@ -136,7 +136,8 @@ def keep(connection: Connection, brought: Brought, ids: Mapping[Key, str], now: 
         return TokenReport(reason=brought.reason)
     in_force, waiting = _open_rows(connection)
     try:
-        judged = judge(brought.prices, _held(in_force), _held(waiting), all_token_prices(), ids, now)
+        known = _held({**_gone(connection), **in_force})
+        judged = judge(brought.prices, known, _held(waiting), all_token_prices(), ids, now)
     except PricingError as error:
         return TokenReport(reason=error.line)
     moved = Counter(
@@ -193,6 +194,13 @@ def _open_rows(connection: Connection) -> tuple[dict[Key, Any], dict[Key, Any]]:
     return in_force, waiting
 
 
+def _gone(connection: Connection) -> dict[Key, Any]:
+    """Return the last price of what left the list: one that comes back is held against it."""
+    was_in_force = TOKEN_PRICE.c.verified_at.is_not(None) & (TOKEN_PRICE.c.closed_why == "gone")
+    query = select(TOKEN_PRICE).where(was_in_force).order_by(TOKEN_PRICE.c.verified_at, TOKEN_PRICE.c.id)
+    return {(row.provider, row.model): row for row in connection.execute(query)}
+
+
 def _held(rows: Mapping[Key, Any]) -> dict[Key, HeldPrice]:
     """Return rows as they are judged by."""
     return {
@@ -218,6 +226,8 @@ def _usd(row: Any) -> tuple[Decimal, Decimal, Decimal | None]:
 def _settle(connection: Connection, one: Judged, in_force: Any, waiting: Any, now: datetime) -> str:
     """Keep one price beside its rows, None where there is none; return what became of it."""
     is_verified = one.verdict is Verdict.VERIFIED
+    # Clocks differ: what takes over is never in force before what it replaces.
+    at = now if in_force is None else max(now, in_force.verified_at)
     if in_force is not None and _usd(in_force) == one.price.usd:
         _see(connection, in_force, now)
         _close(connection, waiting, now, "resolved")
@@ -226,14 +236,16 @@ def _settle(connection: Connection, one: Judged, in_force: Any, waiting: Any, no
         _see(connection, waiting, now, verdict=str(one.verdict), reason=one.reason)
         if not is_verified:
             return "unchanged"
-        _close(connection, in_force, now, "changed")
-        values = {"verified_at": now}
+        _close(connection, in_force, at, "changed")
+        values = {"verified_at": at}
         connection.execute(update(TOKEN_PRICE).where(TOKEN_PRICE.c.id == waiting.id).values(values))
         return "changed" if in_force is not None else "new"
     _close(connection, waiting, now, "changed")
+    row = _row(one, now)
     if is_verified:
-        _close(connection, in_force, now, "changed")
-    connection.execute(insert(TOKEN_PRICE).values(_row(one, now)))
+        _close(connection, in_force, at, "changed")
+        row["verified_at"] = at
+    connection.execute(insert(TOKEN_PRICE).values(row))
     return "new" if in_force is None and waiting is None else "changed"
 
 
@@ -256,7 +268,7 @@ def _close_gone(connection: Connection, rows: Mapping[Key, Any], there: set[Key]
     return len(gone)
 
 
-def _row(one: Judged, now: datetime) -> Mapping[str, Any]:
+def _row(one: Judged, now: datetime) -> dict[str, Any]:
     usd_in, usd_out, cached = one.price.usd
     return {
         "provider": one.price.provider,
@@ -271,7 +283,7 @@ def _row(one: Judged, now: datetime) -> Mapping[str, Any]:
         "source": URL,
         "first_seen_at": now,
         "last_seen_at": now,
-        "verified_at": now if one.verdict is Verdict.VERIFIED else None,
+        "verified_at": None,
         "closed_at": None,
         "closed_why": None,
         "times_seen": 1,

@@ -146,6 +146,14 @@ def test_a_day_is_kept_once_and_every_day_stays(store: Store) -> None:
     )  # before all of them: bundled
 
 
+def test_a_past_day_has_its_own_rates_and_not_bundled_ones_of_later(store: Store) -> None:
+    store.keep_exchange_rates(brought("2026-10-14", USD="1.1000"), NOW)
+    euro, pound = (store.exchange_rates(date(2026, 10, 15))[name] for name in ("EUR", "GBP"))
+    assert (euro.usd_per_unit, euro.as_of) == (1.1, "2026-10-14")
+    assert (pound.usd_per_unit, pound.as_of) == (pytest.approx(1.1 / 0.84125), "2026-10-14")
+    assert store.exchange_rates(date(2026, 11, 15))["EUR"].as_of == "2026-10-30"
+
+
 def test_bundled_rates_that_are_newer_win(store: Store) -> None:
     store.keep_exchange_rates(brought("2026-10-01"), NOW)
     assert store.exchange_rates() == all_currencies()

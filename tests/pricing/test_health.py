@@ -1,10 +1,12 @@
 """One answer for a monitor: healthy, or why not."""
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from pricing.money.rateverdicts import HeldRate
 from pricing.running.health import Health, health
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import ProviderStatus
@@ -53,6 +55,27 @@ def test_a_run_in_which_every_source_failed_is_not() -> None:
     assert judged(9, noted(1, exit_code=3)).problems == [
         "the last run of 2026-11-30T11:00:00Z brought nothing: every source failed"
     ]
+
+
+def test_what_came_neither_from_the_bank_nor_from_the_list_of_tokens_is_a_warning() -> None:
+    last = noted(1) | {"exchange_rates": {"reason": "HTTP 503"}, "token_prices": {"reason": "cut short"}}
+    state = judged(1, last)
+    assert state.is_healthy
+    assert state.warnings == [
+        "no new rates of exchange in the last run: HTTP 503",
+        "no new prices of API tokens in the last run: cut short",
+    ]
+    assert judged(1, last | {"exchange_rates": None, "token_prices": {"reason": None}}).warnings == []
+
+
+def test_a_rate_of_exchange_that_waits_is_told_once() -> None:
+    dollar = HeldRate(currency="USD", units=Decimal(2), rule="far", why="USD 2", days=(NOW.date(),))
+    told = [f"rate of exchange: {dollar.line}"]
+    assert judged(held_rates=[dollar]).warnings == told
+    assert (
+        judged(1, noted(1) | {"exchange_rates": {"reason": dollar.line}}, held_rates=[dollar]).warnings
+        == told
+    )
 
 
 def test_some_failed_sources_are_no_alarm() -> None:

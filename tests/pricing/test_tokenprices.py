@@ -101,7 +101,9 @@ def test_every_provider_named_is_one_of_the_bundled_list() -> None:
         ({"output_cost_per_token": None}, "0 or absent, which is not free"),
         (at("4e-07", 1.6e-6), "input_cost_per_token is '4e-07', not a number"),
         (at(True, 1.6e-6), "input_cost_per_token is True, not a number"),
-        (at(-4e-7, 1.6e-6), "input_cost_per_token is -4E-7"),
+        (at(-4e-7, 1.6e-6), "input_cost_per_token is -4e-7"),
+        (at(4e-7, 1e300), "output_cost_per_token is 1e+300"),
+        (at(4e-7, 10**400), "output_cost_per_token is 1.00000e+400"),
         ({"cache_read_input_token_cost": 5e-7}, "cached input at 0.5 USD costs more than input at 0.4"),
     ],
 )
@@ -134,6 +136,15 @@ def test_two_prices_of_one_model_are_a_problem() -> None:
 def test_anything_else_is_refused(entries: object, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         read_prices(page(entries))
+
+
+def test_one_number_beyond_all_decimals_costs_its_own_row_or_is_told() -> None:
+    body = json.dumps(listed(**{KEY: at(4e-7, 1.5)})).replace(" 1.5,", " 1e999999,").encode()
+    (problem,) = read_prices(Page(key="prices", url="", body=body))[1]
+    assert problem.why == "output_cost_per_token is 1e+999999"
+    body = json.dumps(listed(**{KEY: at(4e-7, 1.5)})).replace(" 1.5,", " 1e9999999999999999999,").encode()
+    with pytest.raises(ParseError, match="not valid JSON"):
+        read_prices(Page(key="prices", url="", body=body))
 
 
 def test_numbers_that_are_none_are_refused() -> None:
@@ -352,6 +363,22 @@ def test_a_price_that_left_the_list_is_gone_from_plans_and_may_come_back(full: S
     )
     kept(full, NOW + 2 * DAY)
     assert not coder_of(full, NOW + 2 * DAY).is_gone
+
+
+def test_a_price_that_comes_back_is_held_against_the_last_one_and_not_the_bundled_one(full: Store) -> None:
+    kept(full, NOW + DAY, **{KEY: at(4e-7, 9e-7)})  # 1.60 bundled and before
+    kept(full, NOW + 2 * DAY, **{KEY: None})
+    kept(full, NOW + 3 * DAY, **{KEY: at(4e-7, 2.4e-6)})  # 2.7 times, and 1.5 times the bundled one
+    (held,) = [row for row in full.held_token_prices() if row["model"] == coder_of(full, NOW).model_name]
+    assert held["reason"] == "output at 2.4 USD a million tokens after 0.9 (2026-12-02): more than 2 times"
+    kept(full, NOW + 4 * DAY, **{KEY: at(4e-7, 9e-7)})
+    assert coder_of(full, NOW + 4 * DAY).usd_per_mtok_output == 0.9
+
+
+def test_a_clock_that_went_back_a_little_leaves_the_newer_price_in_force(full: Store) -> None:
+    kept(full, NOW + DAY, **{KEY: at(4e-7, 1.7e-6)})
+    kept(full, NOW + DAY - timedelta(minutes=30), **{KEY: at(4e-7, 1.8e-6)})
+    assert coder_of(full, NOW + DAY).usd_per_mtok_output == 1.8
 
 
 def test_an_old_price_says_since_when_it_was_not_refreshed(full: Store) -> None:
