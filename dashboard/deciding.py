@@ -1,6 +1,6 @@
 """What the Market page changes: prices that are held back and decided on, and a refresh that is watched."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -17,10 +17,16 @@ READ_ONLY = "This server is read-only: prices are refreshed and decided on elsew
 
 def held_back(money: Money) -> None:
     """Show what verification holds back, with prices in the currency shown, and let a person decide."""
-    offers = market_rows.held_back()
-    if not offers:
+    offers, beside = market_rows.held_back(), market_rows.held_beside()
+    if not offers and not beside:
         st.info("Verification holds nothing back.")
-        return
+    if offers:
+        _held_rents(offers, money)
+    if beside:
+        _held_beside(beside)
+
+
+def _held_rents(offers: Sequence[StoredOffer], money: Money) -> None:
     st.markdown(
         "These prices, fetched or bundled, stay out of every plan until a later run or a person "
         "confirms them."
@@ -61,6 +67,21 @@ def held_back(money: Money) -> None:
         _decide(offers, money)
     else:
         st.caption(READ_ONLY)
+
+
+def _held_beside(rows: Sequence[Mapping[str, object]]) -> None:
+    """Show what else waits; it is confirmed by time, or on the command line."""
+    st.markdown("These are held back too; the last ones that were believed stay in force.")
+    parts.table(
+        rows,
+        alt="Rates of exchange and prices of API tokens that are held back, with the reasons.",
+        columns={
+            "what": st.column_config.TextColumn("what", width=260),
+            "why": st.column_config.TextColumn("why", width=600),
+        },
+        key="held_beside_table",
+        is_wrapped=True,
+    )
 
 
 def _machine(offer: StoredOffer) -> str:

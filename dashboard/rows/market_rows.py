@@ -41,6 +41,24 @@ def held_back() -> Sequence[StoredOffer]:
     return data.store().rejected()
 
 
+def held_beside() -> Sequence[Mapping[str, Any]]:
+    """Return what is held back beside rents: rates of exchange and prices of API tokens."""
+    opened = data.store()
+    rates = [
+        {"what": f"rate of exchange, {one.currency}", "why": one.line, "seen": one.days[-1].isoformat()}
+        for one in opened.exchange_state().waiting.values()
+    ]
+    tokens = [
+        {
+            "what": f"API tokens, {row['model']} at {row['provider']}",
+            "why": row["reason"],
+            "seen": f"{row['last_seen_at']:%Y-%m-%d}",
+        }
+        for row in opened.held_token_prices()
+    ]
+    return [*rates, *tokens]
+
+
 def may_write() -> bool:
     """Whether this server refreshes prices and takes decisions about them."""
     return not data.settings().read_only and not data.store().is_read_only

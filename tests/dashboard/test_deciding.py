@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,14 @@ import streamlit as st
 from dashboard import data, refreshing
 from dashboard.rows import market_rows
 from planner.answers.money import Money
+from pricing.money.ecb import DayRates
+from pricing.money.rateverdicts import judge
 from pricing.running.reports import ProviderReport
 from pricing.settings import Settings
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.tokens.litellm import ListedPrice
+from pricing.tokens.tokenprices import Brought
 from pricing.verification.reviewing import Decision
 from tests.dashboard.pages import opened, texts, unescaped
 from tests.pricing.loopback import LoopbackServer
@@ -49,6 +54,33 @@ def test_a_price_held_back_shows_its_raw_value_and_source(stale_database):
     assert row["raw"] == "0.02"
     assert row["source"] == "https://example.com/prices"
     assert row["why"] == "below a tenth of the market"
+
+
+def test_a_rate_of_exchange_and_a_token_price_that_wait_are_listed_too(stale_database, now):
+    store = data.store()
+    state = store.exchange_state()
+    page = {currency: rate.units for currency, rate in state.known.items()} | {"GBP": Decimal("1.0100")}
+    store.keep_exchange_rates(judge(DayRates(as_of=now.date(), units_per_euro=page), state.known, {}), now)
+    usd = Decimal("0.4"), Decimal(16)
+    price = ListedPrice(
+        provider="DeepInfra",
+        model="Qwen/Qwen3-Coder-480B-A35B-Instruct",
+        usd_per_mtok_input=usd[0],
+        usd_per_mtok_output=usd[1],
+    )
+    store.keep_token_prices(Brought(prices=(price,)), now)
+    test = opened("market", market_tab="held-back")
+    assert not test.exception
+    found = next(
+        table.value for table in test.dataframe if list(table.value.columns) == ["what", "why", "seen"]
+    )
+    assert list(found["what"]) == [
+        "rate of exchange, GBP",
+        "API tokens, Qwen/Qwen3-Coder-480B-A35B-Instruct at DeepInfra",
+    ]
+    assert "after 0.8338 on 2026-10-30" in found["why"][0]
+    assert "more than 2 times" in found["why"][1]
+    assert len(held(test)) == 1  # the rents stand above as before
 
 
 @pytest.mark.parametrize(("button", "verdict"), [("accept", "verified"), ("reject", "rejected")])
