@@ -34,7 +34,9 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
     large = [move for move in moves if _is_told(move, move_percent)]
     rates = report.exchange
     is_rate_missing = rates is not None and (rates.reason is not None or rates.held > 0)
-    if not (failed or held or large or is_rate_missing):
+    tokens = report.token_prices
+    is_token_missing = tokens is not None and tokens.reason is not None
+    if not (failed or held or large or is_rate_missing or is_token_missing):
         return None
     quarantined = sum(part.quarantined for part in held)
     rejected = sum(part.rejected for part in held)
@@ -44,6 +46,7 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
         f"{rejected} rejected" if rejected else "",
         f"{len(large)} list {'price' if len(large) == 1 else 'prices'} moved" if large else "",
         "rates of exchange not taken" if is_rate_missing else "",
+        "no prices of API tokens" if is_token_missing else "",
     ]
     title = "breakeven: " + ", ".join(part for part in counts if part)
     blocks = [
@@ -51,6 +54,7 @@ def announcement(report: RunReport, moves: Sequence[Move], move_percent: float) 
         _listed([_held(part.title, part.quarantined, part.rejected) for part in held]),
         _listed([_moved(move) for move in large]),
         _listed([rates.line]) if rates is not None and is_rate_missing else [],
+        _listed([tokens.line]) if tokens is not None and is_token_missing else [],
     ]
     text = "\n".join(line for block in blocks for line in block)
     more = "\n`breakeven prices rejected` says why prices are held back." if held else ""

@@ -122,7 +122,7 @@ def _shown(report: "RunReport") -> Output:
     line = f"{report.started_at:%Y-%m-%d %H:%M} UTC: {sources}; {prices}"
     failed = list(report.notes)
     failed += [f"{part.title}: {part.reason}" for part in report.providers if part.status == "failed"]
-    if report.exchange is not None and report.exchange.reason is not None:
+    if report.exchange is not None and (report.exchange.reason is not None or report.exchange.held):
         failed.append(report.exchange.line)
     if report.token_prices is not None and report.token_prices.reason is not None:
         failed.append(report.token_prices.line)

@@ -15,6 +15,7 @@ from pricing import notify
 from pricing.running.reports import ExchangeReport, ProviderReport, RunReport
 from pricing.storage.memory import RunStatus
 from pricing.store import Store
+from pricing.tokens.tokenprices import TokenReport
 from pricing.verification.moves import Move
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run
 
@@ -71,6 +72,15 @@ def test_rates_of_exchange_that_are_held_back_are_told_and_what_a_page_lacks_is_
     told = notify.announcement(rates(odd=("GBP 85 per euro",), held=1), [], 20)
     assert told is not None
     assert told[1].startswith("rates of exchange of 2026-10-30 (the bank); GBP 85 per euro")
+
+
+def test_a_list_of_token_prices_that_did_not_come_is_told() -> None:
+    made = replace(report(part()), token_prices=TokenReport(verified=12, quarantined=3))
+    assert notify.announcement(made, [], 20) is None
+    assert notify.announcement(replace(made, token_prices=TokenReport(reason="cut short")), [], 20) == (
+        "breakeven: no prices of API tokens",
+        "no new prices of API tokens (cut short); the last ones stand\nRun of 2026-11-30 03:07 UTC.",
+    )
 
 
 @pytest.mark.parametrize(
