@@ -74,7 +74,8 @@ class StoredOffer(Offer):
         status = self.status(now)
         if status is None:
             return str(self.verdict) if self.witness is None else f"says {self.witness}"
-        return f"{status}, GPU only" if self.gpu_only else str(status)
+        lacks = ("GPU only" if self.gpu_only else "", "sold out" if self.available is False else "")
+        return ", ".join(word for word in (str(status), *lacks) if word)
 
     @property
     def why_never_ranked(self) -> str | None:

@@ -279,6 +279,7 @@ def test_what_a_price_is_worth_is_said_of_words_of_others_and_of_parts_too(store
             offer("2.69"),
             offer("1.35", instance_type="bare", gpu_only=True),
             offer("0.70", instance_type="slice", gpu_fraction=0.25),
+            offer("2.50", instance_type="gone", available=False),
         )
     )
     store.record(run(offer("1.10", witness="skypilot"), provider="skypilot"))
@@ -288,6 +289,7 @@ def test_what_a_price_is_worth_is_said_of_words_of_others_and_of_parts_too(store
         "2.69": ("verified", None),
         "1.35": ("verified, GPU only", "CPU, memory and disk are billed beside it"),
         "0.70": ("verified", "a slice of a GPU"),
+        "2.50": ("verified, sold out", None),
         "1.10": (
             "says skypilot",
             "skypilot says so of acme: a catalogue confirms prices and is none",
