@@ -161,7 +161,7 @@ def size_is_free(offer: Offer, case: Case) -> str | None:
     each = usd_per_whole_gpu(offer)
     for count, other in case.held_sizes.get(book_key(offer), ()):
         if count != offer.gpu_count and is_same(each, other):
-            return f"{dollars(each)} USD per GPU as {count} of them, whose price waits: it waits with that"
+            return f"{dollars(each)} USD per GPU as in the size of {count}, whose price waits: so does this"
     return None
 
 

@@ -133,7 +133,7 @@ def test_sizes_that_are_multiples_of_one_that_waits_wait_with_it() -> None:
     wrong = [offer("1.50"), offer("6.00", gpu_count=4, region="asia")]
     found = judge(wrong, [*own, *again(wrong, 30)])
     assert verdicts(found) == "qq"
-    assert found[1].reasons == ("1.50 USD per GPU as 1 of them, whose price waits: it waits with that",)
+    assert found[1].reasons == ("1.50 USD per GPU as in the size of 1, whose price waits: so does this",)
     assert verdicts(judge([offer("3.00"), wrong[1]], [*own, *again(wrong[1:], 30)])) == "vv"
 
 
