@@ -37,7 +37,7 @@ def _held_rents(offers: Sequence[StoredOffer], money: Money) -> None:
                 "what": _machine(offer),
                 "per_hour": data.in_currency(money, offer.usd_per_hour),
                 "why": "; ".join(offer.reasons),
-                "provider": offer.provider,
+                "provider": offer.said_by,
                 "raw": offer.raw,
                 "verdict": str(offer.verdict),
                 "id": offer.id,

@@ -283,7 +283,7 @@ def list_rejected(arguments: argparse.Namespace, context: Context) -> Output:
         return [
             (
                 offer.id,
-                offer.provider,
+                offer.said_by,
                 tables.shortened(offer.instance_type, 28),
                 offer.gpu_count if offer.gpu_fraction is None else f"{offer.gpu_fraction:g}",
                 tables.shortened(offer.region, 18),

@@ -167,6 +167,7 @@ def _figures(
         prices = sorted(machine[tier] for machine in machines if tier in machine)
         if not prices:
             continue
+        what = "machines" if tier is Tier.ON_DEMAND else "machines' lowest bids"
         yield RawOffer(
             instance_type=f"{count}x {gpu}, p25 of verified machines",
             gpu=gpu,
@@ -174,7 +175,7 @@ def _figures(
             gpu_count=count,
             price_per_hour=lower_quartile(prices),
             page=page,
-            raw=f"p25 of {len(prices)} machines, {prices[0]} to {prices[-1]} USD/h per offer with its disk",
+            raw=f"p25 of {len(prices)} {what}, {prices[0]} to {prices[-1]} USD/h per offer with its disk",
             memory_gb_per_gpu=memory_mib / 1024,
             region=country,
             tier=tier,

@@ -78,6 +78,11 @@ class StoredOffer(Offer):
         return ", ".join(word for word in (str(status), *lacks) if word)
 
     @property
+    def said_by(self) -> str:
+        """The provider, and whose word it is where a catalogue speaks of it."""
+        return self.provider if self.witness is None else f"{self.provider}, says {self.witness}"
+
+    @property
     def why_never_ranked(self) -> str | None:
         """Why no plan ever counts it, whatever its verdict; None where plans do."""
         if self.is_rankable:

@@ -295,6 +295,7 @@ def test_what_a_price_is_worth_is_said_of_words_of_others_and_of_parts_too(store
             "skypilot says so of acme: a catalogue confirms prices and is none",
         ),
     }
+    assert {one.said_by for one in found.values()} == {"acme", "acme, says skypilot"}
     documents = {f"{usd:.2f}": one.to_document(MORNING)["status"] for usd, one in found.items()}
     assert (documents["2.69"], documents["1.10"]) == ("verified", None)
 
