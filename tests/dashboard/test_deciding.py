@@ -158,7 +158,7 @@ def test_a_refresh_from_the_page_asks_the_chosen_sources_and_says_how_it_went(da
     verified = [
         row
         for row in market_rows.market(Money())
-        if row["provider"] == "vultr" and row["status"] == "verified"
+        if row["provider"] == "vultr" and row["status"].startswith("verified")  # sold out ones too
     ]
     assert f"{len(verified)} prices verified" in unescaped(test.success[0].value)
     assert len(verified) > 0
