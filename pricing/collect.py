@@ -32,11 +32,13 @@ __all__ = [
     "ProviderReport",
     "RunReport",
     "Shelf",
+    "find_old_page",
     "judge",
     "known_of",
     "refresh",
     "source_names",
     "why_unverified",
+    "with_digest",
 ]
 
 logger = logging.getLogger(__name__)
@@ -204,8 +206,8 @@ def _settle(
     result = answer.result
     try:
         known = known_of(provider, store) if result.offers else []
-        result = _with_digest(result)
-        offers = judge(result.offers, known, market, fx, _old_page(result, store))
+        result = with_digest(result)
+        offers = judge(result.offers, known, market, fx, find_old_page(result, store))
         problems = (*result.problems, *_stale_pages(result, store))
         result = replace(result, offers=offers, problems=problems)
         doubt = why_unverified(offers)
@@ -270,7 +272,7 @@ def _stale_pages(result: ProviderResult, store: Shelf) -> Iterator[Problem]:
             yield Problem(what=f"page {page}", why=text)
 
 
-def _with_digest(result: ProviderResult) -> ProviderResult:
+def with_digest(result: ProviderResult) -> ProviderResult:
     """Add what identifies all prices of an answer together, whatever else its pages say."""
     if not result.offers:
         return result
@@ -283,7 +285,7 @@ def content_digest(offers: Iterable[Offer]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _old_page(result: ProviderResult, store: Shelf) -> str | None:
+def find_old_page(result: ProviderResult, store: Shelf) -> str | None:
     """Return what to say of a page that is byte or price for price one which was replaced long ago."""
     found = store.replaced_pages(result.provider, result.page_digests)
     for page, seen_at in sorted(found.items(), key=lambda item: (item[0] == CONTENT, item)):

@@ -1,12 +1,12 @@
 """The same path from saved responses: recognised by their shape, in any order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from planner.catalogues.currencies import FxRate
-from pricing.collect import Shelf, judge, known_of, why_unverified
+from pricing.collect import Shelf, find_old_page, judge, known_of, why_unverified, with_digest
 from pricing.errors import PricingError
 from pricing.offer import Offer, Problem
 from pricing.parsing.reading import next_key
@@ -68,24 +68,26 @@ def replay(
     rates = store.exchange_rates(seen_at.date()) if fx is None else fx
     found = read(provider, pages, seen_at=seen_at, fx=rates)
     market = Market(store.known_prices(), kinds())
-    offers = judge(found.offers, known_of(provider, store), market, rates)
+    result = with_digest(
+        ProviderResult(
+            provider=provider.name,
+            status=RunStatus.OK,
+            reason=None,
+            offers=tuple(found.offers),
+            problems=tuple(found.problems),
+            page_digests=found.page_digests,
+            started_at=seen_at,
+            finished_at=seen_at,
+            source="replay",
+        )
+    )
+    old_page = find_old_page(result, store)
+    offers = judge(found.offers, known_of(provider, store), market, rates, old_page)
     notes: tuple[str, ...] = ()
     reason = None if is_dry_run else why_unverified(offers)
     if not is_dry_run:
-        stored = store.record(
-            ProviderResult(
-                provider=provider.name,
-                status=RunStatus.OK if reason is None else RunStatus.FAILED,
-                reason=reason,
-                offers=offers,
-                problems=tuple(found.problems),
-                page_digests=found.page_digests,
-                started_at=seen_at,
-                finished_at=seen_at,
-                source="replay",
-            )
-        )
-        notes = stored.notes
+        status = RunStatus.OK if reason is None else RunStatus.FAILED
+        notes = store.record(replace(result, status=status, reason=reason, offers=offers)).notes
     return Replay(
         provider=provider.name,
         pages=origins,

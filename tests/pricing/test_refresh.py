@@ -1,5 +1,6 @@
 """From a loopback server to the database: one provider's trouble is never another's."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -429,6 +430,21 @@ def test_prices_of_sixty_days_ago_change_nothing_in_whatever_bytes_they_come(ben
     assert (report.verified, report.quarantined, report.status) == (0, 1, RunStatus.FAILED)
     assert "all prices are those of 2026-11-30, replaced since: an old page?" in (report.reason or "")
     assert bench.prices("vultr")["H100 SXM", 8, "on_demand"] == Decimal("26")
+
+
+def test_a_saved_answer_that_was_replaced_long_ago_is_an_old_page_too(bench: Bench, tmp_path: Path) -> None:
+    """In its bytes and in its prices, where nobody says when it was received."""
+    old, new = metal(23.92), metal(26.00, 17472)
+    serve_vultr(bench.server, old, new)
+    for days in (0, 30):
+        bench.run("vultr", now=NOW + days * DAY)
+    saved = tmp_path / "metal.json"
+    saved.write_text(json.dumps(old | {"generated": "then"}), encoding="utf-8")
+    (late,) = replay("vultr", [str(saved)], bench.store, NOW + 60 * DAY).offers
+    assert (late.verdict, late.usd_per_hour) == (Verdict.QUARANTINED, Decimal("23.92"))
+    assert "all prices are those of 2026-11-30, replaced since: an old page?" in late.reasons
+    (of_then,) = replay("vultr", [str(saved)], bench.store, NOW + DAY, is_dry_run=True).offers
+    assert of_then.verdict is Verdict.VERIFIED
 
 
 def test_prices_that_stay_for_months_on_a_page_that_changes_are_no_problem(bench: Bench) -> None:
