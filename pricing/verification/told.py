@@ -48,13 +48,18 @@ class Witnesses:
 
     def of(self, offer: Offer) -> list[KnownPrice]:
         """
-        Return what is said of this offer: of this very instance where anyone names it.
+        Return what is said of this offer at about this time: of this very instance where anyone names it.
 
         Else of what may be it under another name: not of another instance that the provider sells, nor where
         both names are of one form, as those of AWS.
         """
         place, name = region_key(offer.provider, offer.region), plain_name(offer.instance_type)
-        here = [word for word in self._words.get(_key(offer), ()) if is_same_place(place, word.place)]
+        here = [
+            word
+            for word in self._words.get(_key(offer), ())
+            if is_same_place(place, word.place)
+            and abs(word.price.last_seen_at - offer.seen_at) <= WITNESS_AGE
+        ]
         of_it = [word.price for word in here if word.name == name]
         if of_it:
             return of_it
@@ -81,7 +86,7 @@ class Witnesses:
 
     def contradicting(self, offer: Offer) -> KnownPrice | None:
         """Return a catalogue's fresh word on this offer where none of them is near it."""
-        fresh = [told for told in self.of(offer) if abs(told.last_seen_at - offer.seen_at) <= WITNESS_AGE]
+        fresh = self.of(offer)
         if any(is_same(offer.usd_per_hour, told.usd_per_hour, WITNESS_SHARE) for told in fresh):
             return None
         return max(fresh, key=lambda told: told.last_seen_at, default=None)

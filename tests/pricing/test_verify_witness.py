@@ -7,7 +7,7 @@ import pytest
 from pricing.offer import Verdict
 from pricing.storage.memory import KnownPrice
 from pricing.verify import verify
-from tests.pricing.known import KINDS, NOW, known, known_as, offer
+from tests.pricing.known import DAY, KINDS, NOW, known, known_as, offer
 
 AWS: dict[str, Any] = {"provider": "aws", "gpu": "A10G", "region": "us-east-1"}
 
@@ -61,3 +61,20 @@ def test_a_row_of_a_catalogue_that_came_back_is_no_later_word(between: str | Non
 def test_two_runs_of_one_half_day_are_one_word(hours: float, expected: bool) -> None:
     word = told("g5.xlarge", "4.096", days_ago=hours / 24, times_seen=2)
     assert (verdict("g5.xlarge", "4.096", own("g5.xlarge", "1.006"), word) is Verdict.VERIFIED) is expected
+
+
+@pytest.mark.parametrize(("days_ago", "confirms"), [(89, True), (91, False)])
+def test_a_catalogue_that_was_last_read_long_ago_neither_confirms_nor_bars(
+    days_ago: float, *, confirms: bool
+) -> None:
+    """It says 1.006, of an offer that is new, and of one that was read wrong and is back at 2.012."""
+    word = told("g5.xlarge", "1.006", 200, last_seen_at=NOW - days_ago * DAY)
+    assert (verdict("g5.xlarge", "1.006", word) is Verdict.VERIFIED) is confirms
+    stood = known_as(
+        offer("2.012", instance_type="g5.xlarge", **AWS), days_ago=40, last_seen_at=NOW - 4 * DAY
+    )
+    row = offer("2.012", instance_type="g5.xlarge", **AWS)
+    back = known_as(row, days_ago=1, verdict=Verdict.QUARANTINED)
+    before = [stood, own("g5.xlarge", "1.006", 3), back]
+    assert verdict("g5.xlarge", "2.012", *before) is Verdict.VERIFIED
+    assert (verdict("g5.xlarge", "2.012", *before, word) is Verdict.QUARANTINED) is confirms
