@@ -63,17 +63,27 @@ def any_class(offer: Offer, case: Case) -> str | None:
 
 def likeness(offer: Offer, case: Case) -> str | None:
     """Where nobody's price of a GPU is known, it costs about what others do for their memory bandwidth."""
-    if offer.gpu is None or case.level(offer) is not None or case.is_remembered(offer, LEAP):
+    if offer.gpu is None or case.level(offer) is not None:
         return None
-    price = usd_per_whole_gpu(offer)
-    listed = case.market.level(offer.gpu, Tier.ON_DEMAND, case.kind) if offer.tier is Tier.SPOT else None
+    why = _unlike(offer, usd_per_whole_gpu(offer), case)
+    known = case.memory.nearest(offer)
+    # Some are so cheap. Where the last price was not, the first step away may be that of many.
+    if why and known is not None and case.is_remembered(offer, LEAP):
+        return why if _unlike(offer, known.usd_per_gpu_hour, case) is None else None
+    return why
+
+
+def _unlike(offer: Offer, price: float, case: Case) -> str | None:
+    """Return how unlike a price of the offer's GPU is to others, where it is. [USD/h]"""
+    gpu = offer.gpu or ""
+    listed = case.market.level(gpu, Tier.ON_DEMAND, case.kind) if offer.tier is Tier.SPOT else None
     if listed is not None and listed.is_own_class:
         factor = price / listed.usd_per_gpu_hour
         if not SPOT_LOW <= factor <= SPOT_HIGH:
             return (
                 f"spot at {times(factor)} the {dollars(listed.usd_per_gpu_hour)} asked on demand: {UNHEARD}"
             )
-    like = case.market.likeness(offer.gpu, offer.tier, case.kind)
+    like = case.market.likeness(gpu, offer.tier, case.kind)
     if like is None or LIKE_LOW <= price / like.usd_per_gpu_hour <= LIKE_HIGH:
         return None
     usual = f"the {dollars(like.usd_per_gpu_hour)} USD of its memory bandwidth in {like.devices} other GPUs"

@@ -53,6 +53,15 @@ def test_a_catalogue_and_the_price_that_it_had_make_up_for_it() -> None:
     assert seen("0.50", 30, known("1.05", days_ago=40, **NEW))[0] is Verdict.QUARANTINED
 
 
+@pytest.mark.parametrize("tier", [Tier.ON_DEMAND, Tier.SPOT])
+def test_a_price_does_not_go_far_from_it_in_steps(tier: Tier) -> None:
+    """31.00 and 1.20 are within, 33.00 and 1.10 are not, and each is a small step."""
+    for before, now in (("31.00", "33.00"), ("1.20", "1.10")):
+        own = known(before, tier=tier, **NEW)
+        assert seen(before, 0, own, tier=tier)[0] is Verdict.VERIFIED
+        assert seen(now, 30, own, tier=tier)[0] is Verdict.QUARANTINED
+
+
 @pytest.mark.parametrize(("price", "expected"), [("0.47", False), ("0.49", True), ("5.00", True)])
 def test_a_first_spot_price_is_measured_by_list_prices_too(price: str, expected: bool) -> None:
     """H100 at 3.35 on demand: 1/7 is 0.479, 1.5 times 5.03. No spot price of any GPU is known."""
