@@ -129,14 +129,21 @@ class Memory:
         return None
 
     def at_level(self, offer: Offer, number: int) -> Recollection | None:
-        """Return what is remembered at one level: the middle of the newest price of each series."""
+        """
+        Return what is remembered at one level: the middle of the newest price of each series.
+
+        Of the same GPUs under another name those in the same place, where there are any.
+        """
         key = _level_key(number, offer)
         if key not in self._verified:
             return None
-        if key not in self._middles:
-            prices = self._verified[key].values()
-            self._middles[key] = _middle(prices), self._is_collected(number, key, prices)
-        middle, is_collected = self._middles[key]
+        here = (*key, _place(offer)) if number == 3 else key
+        if here not in self._middles:
+            prices: Collection[KnownPrice] = self._verified[key].values()
+            if number == 3:
+                prices = [price for price in prices if _is_beside(price, offer)] or prices
+            self._middles[here] = _middle(prices), self._is_collected(number, key, prices)
+        middle, is_collected = self._middles[here]
         return Recollection(
             level=number,
             what=_LEVELS[number - 1][0],

@@ -164,3 +164,16 @@ def test_a_change_of_unit_is_noticed_before_the_first_price_was_verified() -> No
     assert "per GPU for per instance" in why
     other = replace(row, usd_per_hour=Decimal("20.00"))
     assert verdict(other, whole, waiting(other, 5))[0] is Verdict.VERIFIED
+
+
+@pytest.mark.parametrize(("price", "nights", "expected"), [("3.10", 0, True), ("6.20", 30, False)])
+def test_a_new_name_is_compared_with_what_cost_in_the_same_place(
+    price: str, nights: int, expected: bool
+) -> None:
+    """In Virginia 3.00 under another name; 6.20 is what Sao Paulo costs, and no leap from the middle."""
+    of_list: dict[str, Any] = {"provider": "giant", "instance_type": "old"}
+    here = known("3.00", days_ago=40, region="us-east-1", last_seen_at=NOW - DAY, **of_list)
+    there = known("6.00", days_ago=40, region="sa-east-1", last_seen_at=NOW - DAY, **of_list)
+    row = offer(price, provider="giant", instance_type="new", region="us-east-1")
+    (found,) = verify([row], [here, there, *([waiting(row, nights)] if nights else [])], kinds=KINDS)
+    assert (found.verdict is Verdict.VERIFIED) is expected, found.reasons
