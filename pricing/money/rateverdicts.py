@@ -26,6 +26,7 @@ HKD_PER_USD = (Decimal("7.75"), Decimal("7.85"))
 APART = Decimal("1.015")
 # The krone is kept within 2.25 % of this. Source: European Central Bank, ERM II, Denmark since 1999.
 DKK_PER_EUR, DKK_WITHIN = Decimal("7.46038"), Decimal("1.0225")
+_TIED = ("DKK", "HKD")
 # So near to another number a rate is taken for it, where the two differ by more than the other. Own choice.
 SAME, DIFFERENT = Decimal("1.02"), Decimal("1.05")
 # A move is true where the bank says so on three of its days: an error is gone with the next. Own choice.
@@ -122,6 +123,8 @@ def judge(day: DayRates, known: Mapping[str, KnownRate], waiting: Mapping[str, H
         raise ParseError(f"rates: they are of {day.as_of}, older than those in force, of {dollar.as_of}")
     stated = day.units_per_euro
     of_page, of_dollar = _of_page(stated, known), _of_dollar(stated, known)
+    # What their ties confirm is no misreading: then what is in force may have been one.
+    checked = () if of_dollar or not {*_TIED} <= stated.keys() else ("USD", "HKD")
     taken, held, remarks = {}, [], []
     for currency, units in stated.items():
         before = known.get(currency)
@@ -135,7 +138,7 @@ def judge(day: DayRates, known: Mapping[str, KnownRate], waiting: Mapping[str, H
             continue
         doubt = (
             of_page
-            or _exchanged(currency, units, stated, known)
+            or (None if currency in checked else _exchanged(currency, units, stated, known))
             or of_dollar.get(currency)
             or _moved(currency, units, day.as_of, before)
         )
@@ -181,7 +184,7 @@ def _of_page(stated: Mapping[str, Decimal], known: Mapping[str, KnownRate]) -> D
 def _of_dollar(stated: Mapping[str, Decimal], known: Mapping[str, KnownRate]) -> dict[str, Doubt]:
     """Return what speaks against the dollar, or against that of Hong Kong, by currency."""
     dollar, hong_kong = stated.get("USD"), stated.get("HKD")
-    absent = [name for name in ("DKK", "HKD") if name in known and name not in stated]
+    absent = [name for name in _TIED if name in known and name not in stated]
     if absent:
         return {"USD": ("unchecked", f"USD {dollar} per euro, with no {' and '.join(absent)} to check it by")}
     if dollar is None or hong_kong is None:

@@ -206,6 +206,17 @@ def test_a_rate_that_waits_keeps_its_last_good_one_of_a_run_and_is_still_compare
     assert (round(at.usd_per_unit, 4), at.as_of) == (1.3144, "2026-11-25")
 
 
+def test_a_wrong_rate_in_force_gives_way_to_one_that_its_ties_confirm(store: Store) -> None:
+    wrong = {"USD": "0.8951", "HKD": "7.0227"}  # both by the same factor, as a person may have accepted
+    rates = PAGE | {name: Decimal(units) for name, units in wrong.items()}
+    store.keep_exchange_rates(JudgedRates(as_of=date(2026, 11, 24), stated=rates, taken=rates), NOW)
+    assert usd_of(store, "EUR") == (0.8951, "2026-11-24")
+    assert rules(see(store, "2026-11-25")) == {"USD": "move", "HKD": "move"}  # 1.1172: not "the inverse"
+    see(store, "2026-11-26")
+    see(store, "2026-11-27")
+    assert usd_of(store, "EUR") == (1.1172, "2026-11-27")
+
+
 def accept(store: Store, currency: str) -> None:
     store.accept_exchange_rate(currency, reason="seen at the bank", by="ada", now=NOW)
 
