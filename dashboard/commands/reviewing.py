@@ -129,11 +129,13 @@ def _accept_rate(
     """Accept one rate of exchange; nothing else can be decided about these."""
     from dashboard.commands.storage import open_store
 
-    if what != "accept" or price is not None or len(chosen) > 1:
+    if what == "reject":
+        raise UsageError(f"{chosen[0]}: a rate of exchange that waits counts nowhere; nothing is to reject")
+    if price is not None or len(chosen) > 1:
         raise UsageError(f"{', '.join(chosen)}: a rate of exchange is accepted by itself, without --price")
     by, now = user_name(), context.clock()
     with open_store(context) as store:
-        one = store.accept_exchange_rate(chosen[0].removeprefix(RATE), reason=reason, by=by, now=now)
+        one = store.accept_exchange_rate(chosen[0].removeprefix(RATE).upper(), reason=reason, by=by, now=now)
     review = {
         "decision": what,
         "id": chosen[0],

@@ -112,7 +112,7 @@ def test_a_rate_of_exchange_that_waits_is_named_and_a_person_takes_it(
         *("GBP", "1.0100", "move"),
         ["2026-11-30"],
     )
-    ran = cli("prices", "accept", "ecb:GBP", "--reason", "seen at the bank")
+    ran = cli("prices", "accept", "ecb:gbp", "--reason", "seen at the bank")
     assert (ran.code, ran.out) == (0, "accepted: GBP 1.0100 per euro of 2026-11-30\n")
     assert store.exchange_rates()["GBP"].as_of == "2026-11-30"
     assert cli("prices", "status", "--json").document["exchange_rates"]["held"] == []
