@@ -1,8 +1,8 @@
 """Whether prices are kept up: one answer for a monitor, with the reasons where not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from pricing.money.rateverdicts import HeldRate
@@ -16,6 +16,8 @@ MAX_AGE_HOURS = 36.0
 # A scheduler whose planned time passed this long ago is not running any more; a run that began no longer than
 # this before that time was another's for the same night.
 OVERDUE = timedelta(hours=1)
+# The bank states rates on every working day; over Easter it pauses for four. Source: TARGET calendar.
+RATES_WITHIN = timedelta(days=7)
 # A source that fails this often in a row wants a person.
 FAILURES_IN_A_ROW = 3
 
@@ -131,6 +133,7 @@ def health(
     exchange = (last_run or {}).get("exchange_rates") or {}
     if exchange.get("reason") and not any(one.line == exchange["reason"] for one in held_rates):
         warnings.append(f"no new rates of exchange in the last run: {exchange['reason']}")
+    warnings += _old_rates(exchange, last_run)
     tokens = (last_run or {}).get("token_prices") or {}
     if tokens.get("reason"):
         warnings.append(f"no new prices of API tokens in the last run: {tokens['reason']}")
@@ -152,3 +155,14 @@ def health(
             for name in names
         },
     )
+
+
+def _old_rates(exchange: Mapping[str, Any], last_run: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield that the bank's page, which came, is of long before the run."""
+    if last_run is None or exchange.get("reason") or not exchange.get("as_of"):
+        return
+    run_on = datetime.fromisoformat(str(last_run["started_at"])).date()
+    age = run_on - date.fromisoformat(str(exchange["as_of"]))
+    if age > RATES_WITHIN:
+        when = f"{exchange['as_of']}, {age.days} days before the last run"
+        yield f"the bank's rates of exchange are of {when}: an old page?"

@@ -68,6 +68,13 @@ def test_what_came_neither_from_the_bank_nor_from_the_list_of_tokens_is_a_warnin
     assert judged(1, last | {"exchange_rates": None, "token_prices": {"reason": None}}).warnings == []
 
 
+@pytest.mark.parametrize(("as_of", "is_old"), [("2026-11-23", False), ("2026-11-22", True)])
+def test_a_page_of_the_bank_that_stays_the_same_is_a_warning(as_of: str, is_old: bool) -> None:
+    state = judged(1, noted(1) | {"exchange_rates": {"reason": None, "as_of": as_of}})
+    told = "the bank's rates of exchange are of 2026-11-22, 8 days before the last run: an old page?"
+    assert state.warnings == ([told] if is_old else [])
+
+
 def test_a_rate_of_exchange_that_waits_is_told_once() -> None:
     dollar = HeldRate(currency="USD", units=Decimal(2), rule="far", why="USD 2", days=(NOW.date(),))
     told = [f"rate of exchange: {dollar.line}"]
