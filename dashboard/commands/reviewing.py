@@ -115,8 +115,8 @@ def _decide(what: str, arguments: argparse.Namespace, context: Context) -> Outpu
             for offer in offers
         ),
         warnings=(
-            f"{tables.plural(never, 'price')} of them never stand in a plan: a slice, no known GPU, or parts "
-            "billed beside it",
+            f"{tables.plural(never, 'price')} that no plan ever counts: of a slice, without parts billed "
+            "beside it, or what a catalogue says of another's",
         )
         if never and what == "accept"
         else (),

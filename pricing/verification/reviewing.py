@@ -71,7 +71,7 @@ def decide(
             force and another waits. [USD/h]
 
     Raises:
-        UnknownName: if there is no such offer, or nothing to decide about it.
+        UnknownName: if there is no such offer, nothing to decide about it, or its GPU is not known.
         UnclearDecision: if several of its prices may be meant, or none is so high.
     """
     open_prices = _open_prices(connection, offer_id)
@@ -87,6 +87,9 @@ def decide(
     done = Verdict.VERIFIED if decision is Decision.ACCEPT else Verdict.REJECTED
     if target is None or target.verdict == done:
         _refuse_needless(offer_id, open_prices, decision, target)
+    if decision is Decision.ACCEPT and target.gpu is None:
+        why = f"names no GPU that is known, only {target.gpu_raw!r}: its price can be verified by nobody"
+        raise NothingToDecide(target.offer_id, why)
     if decision is Decision.ACCEPT:
         replaced = _accept(connection, target, verified)
     else:
@@ -182,6 +185,7 @@ def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
             *(PRICE.c.id, PRICE.c.series_id, PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at),
             *(PRICE.c.usd_per_hour, PRICE.c.last_seen_at),
             *(PRICE.c.origin, SERIES.c.offer_id, SERIES.c.provider, SERIES.c.witness),
+            *(SERIES.c.gpu, SERIES.c.gpu_raw),
         )
         .join(SERIES, SERIES.c.id == PRICE.c.series_id)
         .where(or_(PRICE.c.origin == Origin.REFRESH, is_held), PRICE.c.closed_at.is_(None))

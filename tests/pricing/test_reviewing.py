@@ -135,6 +135,16 @@ def test_an_almost_right_identifier_is_answered_with_the_close_one(doubted: Stor
         decide(doubted, "accept", name[:-1] + ("0" if name[-1] != "0" else "1"))
 
 
+def test_a_price_of_a_gpu_that_is_not_known_can_be_accepted_by_nobody(store: Store) -> None:
+    one = waiting("12.29", gpu=None, gpu_raw="A100")
+    store.record(run(one))
+    with pytest.raises(UnknownName, match="names no GPU that is known, only 'A100'"):
+        decide(store, "accept", one.id)
+    assert [held.verdict for held in store.rejected(provider=ACME)] == [Verdict.QUARANTINED]
+    decide(store, "reject", one.id)
+    assert [held.verdict for held in store.rejected(provider=ACME)] == [Verdict.REJECTED]
+
+
 def test_what_is_decided_already_is_said(doubted: Store) -> None:
     decide(doubted, "accept")
     with pytest.raises(UnknownName, match="is verified already; there is nothing to accept"):
