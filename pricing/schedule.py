@@ -134,9 +134,10 @@ class Nightly:
                 self._scheduler.start()
                 while not self._is_told_to_end:
                     door.recv(1)  # whatever it is that rings
-        self._scheduler.shutdown(wait=False)
-        is_done = self._idle.wait(grace_s)
-        self._forget_plan()
+                # A second signal, as `timeout` sends it, must not cut this off.
+                self._scheduler.shutdown(wait=False)
+                is_done = self._idle.wait(grace_s)
+                self._forget_plan()
         return is_done
 
     def stop(self) -> None:
