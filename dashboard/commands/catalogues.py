@@ -234,7 +234,9 @@ def _hub(settings: "Settings") -> Mapping[str, Any]:
 def _key_state(row: Mapping[str, Any]) -> str | None:
     if row["key_is_set"]:
         return "set"
-    return f"needed: {row['key_variable']}" if row["needs_key"] else None
+    if row["needs_key"]:
+        return f"needed: {row['key_variable']}"
+    return f"optional: {row['key_variable']}" if row["key_help"] else None
 
 
 def _by_target(records: Mapping[str, object], aliases: Mapping[str, str]) -> dict[str, list[str]]:

@@ -159,3 +159,13 @@ def test_the_market_of_a_past_day_is_listed_as_it_was_known_then(cli, database):
     assert own
     assert {offer["seen_at"][:10] for offer in own} == {"2026-11-12"}
     assert {offer["status"] for offer in own} == {"verified"}
+
+
+def test_providers_name_the_keys_that_are_needed_and_those_that_add_something(cli, database, monkeypatch):
+    monkeypatch.setenv("BREAKEVEN_VERDA_API_KEY", "id:secret")
+    lines = {line.split()[0]: line for line in cli("providers").out.splitlines() if line.strip()}
+    assert "needed: BREAKEVEN_GCP_API_KEY" in lines["gcp"]
+    assert "optional: BREAKEVEN_LAMBDA_API_KEY" in lines["lambda"]
+    assert " set " in lines["verda"]
+    assert "secret" not in lines["verda"]
+    assert "BREAKEVEN" not in lines["vastai"]

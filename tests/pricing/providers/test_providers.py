@@ -161,5 +161,5 @@ def test_provider_introduces_itself(provider: Provider) -> None:
 def test_provider_is_described_in_the_documents(provider: Provider) -> None:
     text = (Path(__file__).parents[3] / "docs" / "providers.md").read_text()
     row = next((line for line in text.splitlines() if line.startswith(f"| `{provider.name}` |")), None)
-    assert row is not None
+    assert row is not None, f"no row of `{provider.name}` in docs/providers.md, What is read"
     assert ("**key required**" in row) == provider.requires_key
