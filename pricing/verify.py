@@ -60,7 +60,7 @@ def verify(
         old_page: What is known of a page that was replaced and is served again; None where none was.
     """
     market = Market(known, kinds) if market is None else market
-    known = at_todays_rate(known, offers)
+    known = at_todays_rate(known, offers, usd_per_unit or {})
     groups: dict[tuple[str, str | None], list[Offer]] = defaultdict(list)
     for offer in offers:
         groups[offer.provider, offer.witness].append(offer)

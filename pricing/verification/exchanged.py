@@ -1,6 +1,6 @@
 """What is known of prices in other currencies, in dollars at the rate of the answer that is judged."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -12,29 +12,28 @@ from pricing.verification.recall import SAME_SHARE, is_same
 _MICRO = Decimal("0.000001")
 
 
-def at_todays_rate(known: Sequence[KnownPrice], offers: Sequence[Offer]) -> Sequence[KnownPrice]:
+def at_todays_rate(
+    known: Sequence[KnownPrice], offers: Sequence[Offer], usd_per_unit: Mapping[str, float]
+) -> Sequence[KnownPrice]:
     """
     Return what is known, with the prices in another currency in dollars at the answer's rate of exchange.
 
-    Rates move from night to night, and some rules ask whether a price is exactly that of another row or day.
-    Where the rate itself is another than that of the last price, by more than rates move, all stays as it is:
-    it may be wrong, and the rules are to see that.
+    Rates move from night to night, and some rules ask whether a price is exactly that of another row or day,
+    or moved by exactly a rate. Where the rate itself is another than that of the last price, by more than
+    rates move, all stays as it is: it may be wrong, and the rules are to see that.
 
     Args:
         known: Of any providers and witnesses.
         offers: Of one run, and so at one rate for each currency.
+        usd_per_unit: Rates of currencies that the answer may not state any more.
     """
-    abroad = [
-        offer
-        for offer in offers
-        if offer.currency != "USD" and offer.price_original > 0 and offer.usd_per_hour > 0
-    ]
-    if not abroad:
+    keys = {_key(one) for one in known if one.currency != "USD"}
+    if not keys:
         return known
-    largest: dict[tuple[object, ...], Offer] = {}
-    for offer in sorted(abroad, key=lambda one: one.price_original):
-        largest[_key(offer)] = offer
-    rates = {key: offer.usd_per_hour / offer.price_original for key, offer in largest.items()}
+    abroad = [one for one in offers if one.currency != "USD" and one.price_original > 0 < one.usd_per_hour]
+    rates = {key: Decimal(str(usd_per_unit[key[2]])) for key in keys if key[2] in usd_per_unit}
+    for offer in sorted(abroad, key=lambda one: one.price_original):  # the largest is rounded least
+        rates[_key(offer)] = offer.usd_per_hour / offer.price_original
     for key, rate in list(rates.items()):
         own = [one for one in known if _key(one) == key and one.verdict == Verdict.VERIFIED]
         last = max(own, key=lambda one: one.last_seen_at, default=None)
@@ -53,7 +52,7 @@ def _usd(one: KnownPrice, rate: Decimal) -> Decimal:
     return (_original(one) * rate).quantize(_MICRO)
 
 
-def _key(one: Offer | KnownPrice) -> tuple[object, ...]:
+def _key(one: Offer | KnownPrice) -> tuple[str, str | None, str]:
     return one.provider, one.witness, one.currency
 
 

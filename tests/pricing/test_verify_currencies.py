@@ -63,3 +63,14 @@ def test_dollars_beside_euros_stay_what_they_are() -> None:
     before = [*of(rows("1.1172"), days_ago=1), known_as(dollars, days_ago=1)]
     found = verify([*euros, dollars], before, kinds=KINDS)
     assert {one.verdict for one in found} == {Verdict.VERIFIED}
+
+
+@pytest.mark.parametrize("rate", ["1.1085", "1.1172", "1.1250"])
+def test_the_figure_of_euros_without_its_currency_is_known_at_any_rate(rate: str) -> None:
+    """One row of the list, and a list of one row: 0.79 EUR, kept at the rate of last week, is 0.79 USD."""
+    last = rows("1.1172")
+    bare = offer("0.79", gpu="L4", instance_type="L4")
+    for now, before in (([*rows(rate)[:4], bare], last), ([bare], last[4:])):
+        (*_, found) = verify(now, of(before, days_ago=1), kinds=KINDS, usd_per_unit={"EUR": float(rate)})
+        assert found.verdict is Verdict.QUARANTINED
+        assert "by the exchange rate of EUR: another currency?" in "; ".join(found.reasons)
