@@ -20,7 +20,7 @@ from pricing.verification.limits import (
 )
 from pricing.verification.market import Level, Market, usd_per_whole_gpu
 from pricing.verification.pairing import Scaled
-from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_same
+from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_leap, is_same
 from pricing.verification.told import Witnesses
 
 
@@ -162,7 +162,8 @@ class Case:
         if self.witnesses.say(offer, known.usd_per_hour):
             return False
         seen, accepted = self.memory.sightings(offer), self.memory.accepted(offer)
-        is_accepted = accepted is not None and is_same(accepted, known.usd_per_hour)
+        # Of this price or of one from which it came by a plain move.
+        is_accepted = accepted is not None and not is_leap(float(accepted) / known.usd_per_hour)
         if is_accepted or self.memory.stood_for(offer, known.usd_per_hour) >= WEEK_SPAN:
             return seen.runs >= LONG_RUNS and seen.span >= WEEK_SPAN
         return (

@@ -255,6 +255,8 @@ def test_what_stood_before_a_mistaken_acceptance_comes_back_after_a_week(
         offer("3.00"), days_ago=11, last_seen_at=NOW - 11 * DAY, reasons=("accepted by kim on 2026-11-19: x",)
     )
     waits = known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, times_seen=nights)
+    moved = known("3.30", days_ago=10, last_seen_at=NOW - 10 * DAY)  # by a tenth since that was accepted
+    assert verdicts(judge([row], [stood, word, moved, waits])) == expected
     page = "page pricing is byte for byte that of 2026-11-18, replaced since: an old page?"
     for old_page in (None, page):
         assert verdicts(judge([row], [stood, word, waits], old_page=old_page)) == expected
