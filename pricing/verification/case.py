@@ -157,10 +157,10 @@ class Case:
         price must stay for a week: an old page may be served for days.
         """
         known = self.memory.at_level(offer, 1)
-        if known is None or not self.memory.came_back(offer, known):
+        if known is None or self.witnesses.say(offer, known.usd_per_hour):
             return False
-        if self.witnesses.say(offer, known.usd_per_hour):
-            return False
+        if not self.memory.came_back(offer, known):
+            return self._outlasts(offer, known)
         seen, accepted = self.memory.sightings(offer), self.memory.accepted(offer)
         # Of this price or of one from which it came by a plain move.
         is_accepted = accepted is not None and not is_leap(float(accepted) / known.usd_per_hour)
@@ -171,6 +171,23 @@ class Case:
             and seen.runs > 0
             and (offer.seen_at - seen.span).date() < offer.seen_at.date()
         )
+
+    def _outlasts(self, offer: Offer, known: Recollection) -> bool:
+        """
+        Whether a price, for which the market speaks, stayed for longer than one that nothing speaks for.
+
+        That one was verified for being seen again, as the first of its offer: perhaps a page read wrong.
+        """
+        seen, level = self.memory.sightings(offer), self.level(offer)
+        is_long = seen.runs >= LONG_RUNS and seen.span >= max(
+            WEEK_SPAN, self.memory.stood_for(offer, known.usd_per_hour)
+        )
+        if level is None or not is_long or not self.memory.is_unproved(offer, known):
+            return False
+        now, then = (
+            usd / level.usd_per_gpu_hour for usd in (usd_per_whole_gpu(offer), known.usd_per_gpu_hour)
+        )
+        return is_leap(then) and not is_leap(now)
 
     def agrees_with_a_size(self, offer: Offer) -> bool:
         """Whether another size of the same machine costs about the same per GPU in this answer."""

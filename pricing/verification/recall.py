@@ -250,6 +250,12 @@ class Memory:
             return True
         return self.stood_for(offer, offer.usd_per_hour) > self.stood_for(offer, now.usd_per_hour)
 
+    def is_unproved(self, offer: Offer, now: Recollection) -> bool:
+        """Whether this offer never had another price, and neither a person nor the collection knows it."""
+        stood = self._stood.get(_series(offer), ())
+        is_first = all(is_same(price.usd_per_hour, now.usd_per_hour) for price in stood)
+        return is_first and _machine(offer) not in self._bundled and self.accepted(offer) is None
+
     def stood_for(self, offer: Offer, usd_per_hour: Decimal | float) -> timedelta:
         """Return how long this very offer cost so much, all times together."""
         prices = self._stood.get(_series(offer), ())

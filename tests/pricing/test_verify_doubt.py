@@ -304,3 +304,38 @@ def test_another_slice_or_another_product_at_that_price_is_no_return() -> None:
     before = [known("3.00"), known("3.50", gpu="H200 SXM", instance_type="h200")]
     collected = [known("3.50", days_ago=40, origin=Origin.SNAPSHOT)]
     assert verdicts(judge(swapped, [*before, *collected, *again(swapped, 9)])) == "qq"
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "nights", "days", "expected"),
+    [
+        ("3.00", "1.50", 8, 8, "v"),  # half the market for six days, and the truth for eight
+        ("3.00", "1.50", 6, 6, "q"),
+        ("3.00", "1.50", 2, 8, "q"),
+        ("3.00", "6.00", 8, 8, "v"),
+        ("1.50", "3.00", 30, 30, "q"),  # the market speaks for the first
+        ("3.20", "1.65", 8, 8, "q"),  # 1.65 is within 1.9 of it too
+        ("6.00", "1.50", 30, 30, "q"),
+    ],
+)
+def test_a_first_price_that_nothing_speaks_for_gives_way_to_one_that_outlasts_it(
+    now: str, then: str, nights: int, days: int, expected: str
+) -> None:
+    """The very first pages were read wrong, and so there is no earlier price to go back to."""
+    market = [
+        known("3.1", provider="other"),
+        known("2.8", provider="third"),
+        known("3.05", provider="fourth"),
+    ]
+    row = offer(now)
+    first = known(then, days_ago=days + 7, last_seen_at=NOW - (days + 1) * DAY)
+    waits = known_as(row, days_ago=days, verdict=Verdict.QUARANTINED, times_seen=nights)
+    assert verdicts(judge([row], [*market, first, waits])) == expected
+    if expected == "v":
+        longer = replace(first, first_seen_at=NOW - 30 * DAY)
+        accepted = replace(first, reasons=("accepted by kim on 2026-11-19: x",))
+        earlier = known("1.51" if then == "6.00" else "6.01", days_ago=60, last_seen_at=NOW - 50 * DAY)
+        told = known_as(offer(then, witness="gpuhunt", instance_type="w"))
+        bundled = known(then, **BUNDLED)
+        for more in ([longer], [accepted], [first, earlier], [first, told], [first, bundled]):
+            assert verdicts(judge([row], [*market, *more, waits])) == "q", more
