@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from planner.rates import Tier
 from pricing.offer import Offer, Verdict
-from pricing.provider import ProviderClass
+from pricing.provider import ProviderClass, shows_asks
 from pricing.storage.memory import KnownPrice
 from pricing.verification.case import (
     Book,
@@ -129,6 +129,7 @@ def _case(
         provider,
         before=max(offer.seen_at for offer in offers),
         is_plausible=lambda price: is_plausible(price, market, kinds),
+        is_of_asks=shows_asks(kinds.get(provider), provider),
     )
     names = {*memory.instance_types(), *(offer.instance_type for offer in offers)}
     sizes: dict[tuple[object, ...], dict[int, tuple[float, float]]] = defaultdict(dict)

@@ -70,6 +70,7 @@ class Memory:
         provider: Whose.
         before: Nothing that was first seen later is remembered: for saved answers replayed late.
         is_plausible: Whether a bundled price may be leant on; those that people collected hold mistakes too.
+        is_of_asks: Whether each price is what another host asks, wherever that stands.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class Memory:
         provider: str,
         before: datetime,
         is_plausible: Callable[[KnownPrice], bool] = lambda price: True,
+        *,
+        is_of_asks: bool = False,
     ) -> None:
         self._verified: dict[Key, dict[Key, KnownPrice]] = defaultdict(dict)
         self._waiting: dict[Key, list[KnownPrice]] = defaultdict(list)
@@ -89,6 +92,7 @@ class Memory:
         self._middles: dict[Key, tuple[_Middle, bool]] = {}
         self.provider = provider
         self._before = before
+        self._by_place = not is_of_asks
         for price in known:
             if price.provider != provider or price.witness is not None or price.first_seen_at > before:
                 continue
@@ -132,15 +136,16 @@ class Memory:
         """
         Return what is remembered at one level: the middle of the newest price of each series.
 
-        Of the same GPUs under another name those in the same place, where there are any.
+        On a list of the same GPUs under another name those in the same place, where there are any.
         """
         key = _level_key(number, offer)
         if key not in self._verified:
             return None
-        here = (*key, _place(offer)) if number == 3 else key
+        is_by_place = number == 3 and self._by_place
+        here = (*key, _place(offer)) if is_by_place else key
         if here not in self._middles:
             prices: Collection[KnownPrice] = self._verified[key].values()
-            if number == 3:
+            if is_by_place:
                 prices = [price for price in prices if _is_beside(price, offer)] or prices
             self._middles[here] = _middle(prices), self._is_collected(number, key, prices)
         middle, is_collected = self._middles[here]
