@@ -136,7 +136,7 @@ class Price(SQLModel, table=True):
     first_seen_at: datetime = Field(sa_type=UtcTime)
     last_seen_at: datetime = Field(sa_type=UtcTime)
     closed_at: datetime | None = Field(default=None, sa_type=UtcTime)
-    closed_why: str | None = None  # changed, vanished, resolved, refreshed, newer, late, ended
+    closed_why: str | None = None  # changed, sold out, back, vanished, ...
     times_seen: int = 1  # in runs at different times
     raw: str | None = None  # the value as the source wrote it, when first seen
 

@@ -19,7 +19,7 @@ LEAST_WIDTH = 24
 LABEL = len("USD/GPU-h")
 LETTERS = "abcdefghi"
 # How a price ends that another one follows; after any other end there is a gap.
-HOLDS = frozenset({"changed", "newer", "resolved"})
+HOLDS = frozenset({"changed", "newer", "resolved", "back", "sold out"})
 BOXES, ASCII = "┤│─└┴", "||-++"  # of the axis, down, along, corner, tick
 HELD, SEVERAL = "?", "*"
 

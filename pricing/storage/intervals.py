@@ -18,6 +18,8 @@ FX_DRIFT = Decimal("0.01")
 # Source: docs/verification.md, "rows-missing".
 MISSING_SHARE = 0.3
 
+# Why a price ended that is stated as before, and is to be had no longer, or again.
+SOLD_OUT, BACK = "sold out", "back"
 # A day in an address names the edition: gpuhunt's `/v3/aws/20260720/catalog.zip`.
 _EDITION = re.compile(r"/20\d{6}(?:[-.]\w+)?(?=/)")
 
@@ -32,6 +34,7 @@ class Interval:
     micros: int
     cap_micros: int | None  # of a month
     is_open: bool
+    is_sold_out: bool
     page: str
     id: int
     series_id: int
@@ -93,7 +96,13 @@ class Changes:
         verified = next((interval for interval in current if interval.verdict == Verdict.VERIFIED), None)
         other = next((interval for interval in current if interval.verdict != Verdict.VERIFIED), None)
         same = verified if is_verified else other
-        if same is not None and same.verdict == offer.verdict and same.shows(offer):
+        is_same = same is not None and same.verdict == offer.verdict and same.shows(offer)
+        is_sold_out = offer.available is False
+        if same is not None and is_same and is_verified and same.is_sold_out is not is_sold_out:
+            # The market of a past day holds what could be had then. A person's word stays with the price.
+            self.opened.append(row | {"reasons": same.reasons})
+            self._close(same, offer.seen_at, SOLD_OUT if is_sold_out else BACK)
+        elif same is not None and is_same:
             self._extend(same, offer)
             if not is_verified and same.reasons != row["reasons"]:
                 self.reasons[row["reasons"]].append(same.id)

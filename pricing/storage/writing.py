@@ -55,7 +55,7 @@ class RecordReport:
     run_id: int
     opened: int  # new intervals
     extended: int  # unchanged prices
-    closed: int  # intervals that ended: changed, vanished, confirmed otherwise
+    closed: int  # intervals that ended: changed, sold out, vanished, confirmed otherwise
     duplicates: int  # the same offer twice in one answer; the verified, then the cheapest was kept
     notes: tuple[str, ...] = ()
 
@@ -227,7 +227,7 @@ def _newest_seen_at(connection: Connection, collector: str, run_id: int) -> date
 def _intervals(connection: Connection, collector: str, *, only_open: bool) -> dict[int, list[Interval]]:
     """Return the refreshed prices of everything that this collector keeps, by series."""
     query = (
-        select(*(PRICE.c[name] for name in _READ), PRICE.c.closed_at, SOURCE.c.url)
+        select(*(PRICE.c[name] for name in _READ), PRICE.c.closed_at, PRICE.c.available, SOURCE.c.url)
         .join(SERIES, SERIES.c.id == PRICE.c.series_id)
         .join(SOURCE, SOURCE.c.id == PRICE.c.source_id)
         .where(SERIES.c.collector == collector, PRICE.c.origin == Origin.REFRESH)
@@ -237,10 +237,11 @@ def _intervals(connection: Connection, collector: str, *, only_open: bool) -> di
     found: dict[int, list[Interval]] = defaultdict(list)
     pages: dict[str, str] = {}
     barred = _barred(connection)
-    for *known, usd, cap, closed_at, url in connection.execute(query):
+    for *known, usd, cap, closed_at, available, url in connection.execute(query):
         page = pages.get(url) or pages.setdefault(url, page_of(url))
         amounts = to_micros(usd), None if cap is None else to_micros(cap)
-        interval = Interval(known[0] in barred, *amounts, closed_at is None, page, *known)
+        states = closed_at is None, available is False
+        interval = Interval(known[0] in barred, *amounts, *states, page, *known)
         found[interval.series_id].append(interval)
     return found
 

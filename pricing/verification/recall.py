@@ -4,7 +4,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
@@ -121,8 +121,9 @@ class Memory:
             self._accepted[own] = price
         for number in range(1, len(_LEVELS) + 1):
             of_level = self._verified[_level_key(number, price)]
-            if own not in of_level or _is_newer(price, of_level[own]):
-                of_level[own] = price
+            before = of_level.get(own)
+            if before is None or _is_newer(price, before):
+                of_level[own] = price if before is None else _since(price, before)
 
     def nearest(self, offer: Offer) -> Recollection | None:
         """Return what is remembered at the first level that exists."""
@@ -375,6 +376,12 @@ def _term(one: Offer | KnownPrice) -> str:
 def _series(one: Offer | KnownPrice) -> Key:
     """Return what is this very offer."""
     return (*_machine(one), _place(one), _term(one))
+
+
+def _since(price: KnownPrice, before: KnownPrice) -> KnownPrice:
+    """Return a price as known since it was first seen, sold out or gone between or not."""
+    is_again = price.usd_per_hour == before.usd_per_hour and price.origin == before.origin
+    return replace(price, first_seen_at=before.first_seen_at) if is_again else price
 
 
 def _is_newer(one: KnownPrice, other: KnownPrice) -> bool:

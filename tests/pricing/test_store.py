@@ -170,6 +170,31 @@ def test_a_rejected_price_is_kept_with_its_reason(store: Store) -> None:
     assert store.current_offers(provider=ACME) == []
 
 
+def test_what_is_sold_out_ends_and_the_market_of_a_past_day_holds_what_could_be_had(store: Store) -> None:
+    """In stock on days 0 and 1, sold out on 2 and 3, in stock again on 4; the price never moved."""
+    stock = (True, None, False, False, True)
+    for day, available in enumerate(stock):
+        store.record(run(offer(at=MORNING + day * DAY, available=available)))
+    assert lives(store) == [
+        ("2.69", "verified", 0, 1, 2),
+        ("2.69", "verified", 2, 3, 4),
+        ("2.69", "verified", 4, 4, None),
+    ]
+    assert [one.closed_why for one in store.history(provider=ACME)] == ["sold out", "back", None]
+    for day, available in enumerate(stock):
+        (then,) = rates(store, MORNING + 5 * DAY, as_of=(MORNING + day * DAY).date())
+        assert (then.available is False) is (available is False), day
+
+
+def test_a_price_that_a_person_accepted_stays_accepted_when_it_is_sold_out(store: Store) -> None:
+    store.record(run(waiting("9.00", available=True)))
+    held = only(store.rejected(provider=ACME))
+    store.decide(held.id, Decision.ACCEPT, reason="asked them", by="ann", now=MORNING)
+    reasons = only(store.current_offers(provider=ACME)).reasons
+    store.record(run(offer("9.00", at=MORNING + DAY, available=False)))
+    assert only(store.current_offers(provider=ACME)).reasons == reasons
+
+
 def test_a_vanished_offer_is_closed_and_stays_as_history(store: Store) -> None:
     store.record(run(offer(region="a"), offer(region="b")))
     store.record(run(offer(region="a", at=MORNING + DAY)))

@@ -73,6 +73,16 @@ def test_a_later_bundled_price_of_the_same_gpus_in_the_place_under_another_name_
         # Sizes that own runs verified days ago vouch as they always do; those of yesterday do not yet.
         ([bundled("24.00", gpu_count=8), known("6.00", gpu_count=2, days_ago=5)], "3.35", True),
         ([bundled("24.00", gpu_count=8), known("6.00", gpu_count=2, days_ago=1)], "3.35", False),
+        # Sold out or gone between, it is known since it was first seen at that price.
+        (
+            [
+                bundled("24.00", gpu_count=8),
+                known("6.00", gpu_count=2, days_ago=5, last_seen_at=NOW - 3 * DAY),
+                known("6.00", gpu_count=2, days_ago=1),
+            ],
+            "3.35",
+            True,
+        ),
     ],
 )
 def test_a_new_offer_costs_what_bundled_ones_of_its_gpu_do(
