@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
+from pricing.money.rateverdicts import limit
 from pricing.offer import Offer, Verdict
 from pricing.storage.columns import to_micros
 
@@ -45,22 +46,31 @@ class Interval:
     first_seen_at: datetime
     last_seen_at: datetime
 
-    def shows(self, offer: Offer) -> bool:
+    def shows(self, offer: Offer, drift: Decimal = FX_DRIFT) -> bool:
         """Whether the offer states the same price; abroad, the provider's own figure decides."""
         micros, cap = to_micros(offer.usd_per_hour), offer.usd_per_month_cap
-        if not _is_near(self.cap_micros, None if cap is None else to_micros(cap), offer.currency):
+        if not _is_near(self.cap_micros, None if cap is None else to_micros(cap), offer.currency, drift):
             return False
         if offer.currency == "USD" or offer.currency != self.currency:
             return self.currency == offer.currency and self.micros == micros
         is_stated_so = self.original == plain(offer.price_original)
-        return is_stated_so and _is_near(self.micros, micros, offer.currency)
+        return is_stated_so and _is_near(self.micros, micros, offer.currency, drift)
+
+    def bars(self, offer: Offer) -> bool:
+        """
+        Whether a person rejected what the offer states, however its rate of exchange moved since.
+
+        Not where it moved further than rates do in that time: then the rate may have been what was wrong.
+        """
+        days = (offer.seen_at - self.first_seen_at).days
+        return self.is_open and self.is_barred and self.shows(offer, limit(days) - 1)
 
 
-def _is_near(before: int | None, now: int | None, currency: str) -> bool:
+def _is_near(before: int | None, now: int | None, currency: str, drift: Decimal) -> bool:
     """Whether an amount is as it was, but for what a rate of exchange moves."""
     if before is None or now is None or currency == "USD":
         return before == now
-    return abs(now - before) <= FX_DRIFT * before
+    return abs(now - before) <= drift * before
 
 
 @dataclass(slots=True)
@@ -87,7 +97,7 @@ class Changes:
         if any(interval.last_seen_at > offer.seen_at for interval in intervals):
             self._observe_late(offer, row, intervals)
             return
-        barred = next((one for one in intervals if one.is_open and one.is_barred and one.shows(offer)), None)
+        barred = next((one for one in intervals if one.bars(offer)), None)
         if barred is not None:  # a person's word holds as long as the price is the same
             self._extend(barred, offer)
             return

@@ -183,7 +183,7 @@ def _open_prices(connection: Connection, offer_id: str) -> Sequence[Any]:
     query = (
         select(
             *(PRICE.c.id, PRICE.c.series_id, PRICE.c.verdict, PRICE.c.reasons, PRICE.c.first_seen_at),
-            *(PRICE.c.usd_per_hour, PRICE.c.last_seen_at),
+            *(PRICE.c.usd_per_hour, PRICE.c.last_seen_at, PRICE.c.currency, PRICE.c.price_original),
             *(PRICE.c.origin, SERIES.c.offer_id, SERIES.c.provider, SERIES.c.witness),
             *(SERIES.c.gpu, SERIES.c.gpu_raw),
         )
@@ -223,20 +223,38 @@ def _reject(connection: Connection, target: Any, waiting: Any | None) -> int | N
         # The provider shows another price by now, and of an offer one at most is held back.
         values = {"closed_at": max(target.last_seen_at, waiting.first_seen_at), "closed_why": "changed"}
         update_prices(connection, [target.id], values)
-    before = connection.execute(
-        select(PRICE.c.id)
+    first_seen_at, before = (
+        target.first_seen_at,
+        _replaced(connection, target.series_id, target.first_seen_at),
+    )
+    while before is not None and _is_its_figure(before, target):  # at another rate of exchange
+        update_prices(connection, [before.id], {"verdict": str(Verdict.REJECTED)})
+        first_seen_at = before.first_seen_at
+        before = _replaced(connection, target.series_id, first_seen_at)
+    if before is not None:
+        values = {"closed_at": None, "closed_why": None}
+        update_prices(connection, [before.id], values)
+    elif target.witness is None and target.origin == Origin.REFRESH:
+        reopen_snapshot(connection, target.provider, first_seen_at)
+    return None if before is None else int(before.id)
+
+
+def _replaced(connection: Connection, series_id: int, first_seen_at: datetime) -> Any | None:
+    """Return the verified price of an own run that one first seen then took the place of."""
+    return connection.execute(
+        select(PRICE.c.id, PRICE.c.first_seen_at, PRICE.c.currency, PRICE.c.price_original)
         .where(
-            PRICE.c.series_id == target.series_id,
+            PRICE.c.series_id == series_id,
             PRICE.c.origin == Origin.REFRESH,
             PRICE.c.verdict == Verdict.VERIFIED,
-            PRICE.c.closed_at >= target.first_seen_at,
+            PRICE.c.closed_at >= first_seen_at,
             PRICE.c.closed_why == "changed",
         )
         .order_by(PRICE.c.closed_at, PRICE.c.id)
-    ).scalar()
-    if before is not None:
-        values = {"closed_at": None, "closed_why": None}
-        update_prices(connection, [before], values)
-    elif target.witness is None and target.origin == Origin.REFRESH:
-        reopen_snapshot(connection, target.provider, target.first_seen_at)
-    return before
+    ).first()
+
+
+def _is_its_figure(one: Any, target: Any) -> bool:
+    """Whether two prices are one in the provider's own currency."""
+    is_same = (one.currency, one.price_original) == (target.currency, target.price_original)
+    return is_same and one.currency != "USD"

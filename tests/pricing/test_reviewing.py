@@ -7,6 +7,7 @@ import pytest
 from planner.errors import UnknownName
 from pricing.errors import UnclearDecision
 from pricing.offer import Tier, Verdict
+from pricing.storage.memory import ProviderResult
 from pricing.store import Store
 from pricing.verification.reviewing import Decision, Review
 from tests.pricing.samples import ACME, DAY, MORNING, offer, run, waiting
@@ -225,3 +226,33 @@ def test_several_offers_are_decided_or_none(doubted: Store) -> None:
         doubted.decide_all(chosen, Decision.ACCEPT, reason="seen", by="kim", now=MORNING + 2 * DAY)
     assert prices(doubted) == ["2.69"]
     assert [held.verdict for held in doubted.rejected(provider=ACME)] == [Verdict.QUARANTINED]
+
+
+def euros(usd: str, original: str, day: int) -> ProviderResult:
+    return run(offer(usd, at=MORNING + day * DAY, currency="EUR", price_original=Decimal(original)))
+
+
+def test_a_rejected_price_in_euros_stays_out_while_its_rate_moves(store: Store) -> None:
+    # 2.50 EUR at 1.16; 3.30 EUR at 1.16, then at 1.18 and 1.22: 1.7 and 5.2 % more in dollars.
+    store.record(euros("2.90", "2.50", 0))
+    store.record(euros("3.828", "3.30", 1))
+    decide(store, "reject")
+    for usd, day in (("3.828", 2), ("3.894", 5), ("4.026", 12)):
+        store.record(euros(usd, "3.30", day))
+        assert prices(store, day) == ["2.90"]
+    # A dollar at 1.45 was no rate: the figure in euros says nothing of what was rejected.
+    store.record(euros("4.785", "3.30", 13))
+    assert prices(store, 13) == ["4.785"]
+
+
+def test_to_reject_a_price_in_euros_brings_none_back_that_is_the_same_in_euros(store: Store) -> None:
+    store.record(euros("2.90", "2.50", 0))
+    for usd, day in (("3.828", 1), ("3.894", 5), ("3.96", 9)):  # 3.30 EUR at 1.16, 1.18 and 1.20
+        store.record(euros(usd, "3.30", day))
+    review = decide(store, "reject")
+    assert prices(store, 9) == ["2.90"]
+    assert review.replaced_price_id == next(
+        one.price_id for one in store.history(provider=ACME) if one.usd_per_hour == Decimal("2.90")
+    )
+    verified = [one.usd_per_hour for one in store.known_prices(ACME) if one.verdict is Verdict.VERIFIED]
+    assert verified == [Decimal("2.90")]  # nothing else is remembered as its own price
