@@ -45,7 +45,9 @@ def _headline(rows: Sequence[Mapping[str, Any]]) -> None:
         f"the newest seen on {newest:%Y-%m-%d}.",
         anchor=False,
     )
-    st.markdown(", ".join(f"{count:,} {parts.plain(status)}" for status, count in by_status.items()) + ".")
+    said = {status: status.replace("says ", "as said by ", 1) for status in by_status}
+    counts = [f"{count:,} {parts.plain(said[status])}" for status, count in by_status.items()]
+    st.markdown("; ".join(counts) + ".")
     how = ", and so does the button under Providers" if market_rows.may_write() else ""
     if not by_status.get(PriceStatus.VERIFIED) and not by_status.get(PriceStatus.STALE):
         st.info(
