@@ -75,15 +75,20 @@ def leap(offer: Offer, case: Case) -> str | None:
     if known.level == 1:
         is_far, why = is_leap(ratio), "no posted price ever moved so far"
     else:
-        # Terms may be of any length, and hyperscalers have sixty regions.
-        is_unlike = offer.tier is Tier.RESERVED_OTHER or (
-            known.level == 2 and case.kind is ProviderClass.HYPERSCALER
-        )
+        # Terms may be of any length.
+        is_unlike = offer.tier is Tier.RESERVED_OTHER
         is_far = not is_unlike and not known.span[0] / LEAP < price < known.span[1] * LEAP
+        is_far = is_far or _moved_with_all(offer, case)
         why = "too far from this provider's own"
     if not is_far or unit_is_unchanged(offer, case):
         return None
     return f"{times(ratio)} {known_text(known)}: {why}"
+
+
+def _moved_with_all(offer: Offer, case: Case) -> bool:
+    """Whether most of the list moved so far by one factor, and this with it: then it is none of a kind."""
+    ratio = case.list_ratio(offer)
+    return case.scaled is not None and is_leap(case.scaled.low) and ratio is not None and is_leap(ratio)
 
 
 def swing(offer: Offer, case: Case) -> str | None:

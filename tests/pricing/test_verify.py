@@ -832,9 +832,9 @@ def test_reservations_that_nobody_else_sells_are_measured_by_list_prices() -> No
 
 
 @pytest.mark.parametrize(("nights", "expected"), [(0, False), (1, False), (3, True)])
-def test_a_new_offer_at_twice_of_what_is_known_waits_for_days(nights: int, expected: bool) -> None:
-    elsewhere = [known("3.00", provider="giant", region=name) for name in ("a", "b", "c")]
-    row = offer("6.00", provider="giant", region="d")
+def test_a_new_spot_price_at_twice_of_what_is_known_waits_for_days(nights: int, expected: bool) -> None:
+    elsewhere = [known("3.00", provider="giant", region=name, tier=Tier.SPOT) for name in ("a", "b", "c")]
+    row = offer("6.00", provider="giant", region="d", tier=Tier.SPOT)
     (found,) = judge([row], [*elsewhere, *again([row], nights)])
     assert (found.verdict is Verdict.VERIFIED) is expected
 

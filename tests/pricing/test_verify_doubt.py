@@ -120,11 +120,26 @@ def test_within_what_the_provider_asks_for_its_sizes_a_new_one_waits_for_days_on
     assert verdicts(judge([row], [*own, *again([row], 3)])) == "v"
 
 
-def test_regions_of_hyperscalers_differ_and_those_of_others_do_not() -> None:
-    for provider, expected in (("giant", "v"), ("acme", "q")):
-        own = [known("3.00", provider=provider, region=name) for name in "abc"]
-        row = offer("6.00", provider=provider, region="d")
-        assert verdicts(judge([row], [*own, *again([row], 9)])) == expected
+@pytest.mark.parametrize("provider", ["giant", "acme"])
+@pytest.mark.parametrize(("usd", "expected"), [("6.00", "v"), ("8.60", "q"), ("1.50", "q")])
+def test_a_new_region_is_within_1_9_of_all_others(provider: str, usd: str, expected: str) -> None:
+    """From 3.00 to 4.50 elsewhere, so 1.58 to 8.55: no nights lift what is beyond, whoever sells it."""
+    prices = {"a": "3.00", "b": "3.00", "c": "4.50"}
+    own = [known(price, provider=provider, region=name) for name, price in prices.items()]
+    row = offer(usd, provider=provider, region="d")
+    assert verdicts(judge([row], [*own, *again([row], 9)])) == expected
+
+
+def test_prices_of_terms_of_a_new_place_are_not_all_half_of_those_elsewhere() -> None:
+    """One may be of a longer term and is taken after days; that all of them are by one factor is none."""
+    gpus = ("H100 SXM", "H200 SXM", "B200")
+    rows = [offer("3.00", gpu=gpu, tier=Tier.RESERVED_OTHER, instance_type=gpu) for gpu in gpus]
+    before = [known_as(row, days_ago=9) for row in rows]
+    half = [replace(row, usd_per_hour=Decimal("1.50"), region="elsewhere") for row in rows]
+    found = judge(half, [*before, *again(half, 9)])
+    assert verdicts(found) == "qqq"
+    assert "too far from this provider's own" in "; ".join(found[0].reasons)
+    assert verdicts(judge([*rows, half[0]], [*before, *again(half[:1], 9)])) == "vvvv"
 
 
 def test_sizes_that_are_multiples_of_one_that_waits_wait_with_it() -> None:
