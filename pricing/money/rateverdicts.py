@@ -139,8 +139,7 @@ def judge(day: DayRates, known: Mapping[str, KnownRate], waiting: Mapping[str, H
         doubt = (
             of_page
             or (None if currency in checked else _exchanged(currency, units, stated, known))
-            or of_dollar.get(currency)
-            or _moved(currency, units, day.as_of, before)
+            or _apart(of_dollar.get(currency), _moved(currency, units, day.as_of, before))
         )
         if doubt is None:
             taken[currency] = units
@@ -201,6 +200,13 @@ def _of_dollar(stated: Mapping[str, Decimal], known: Mapping[str, KnownRate]) ->
     return {name: ("dollar", f"{name} {stated[name]} per euro, {why}") for name in moved or ["USD"]}
 
 
+def _apart(of_dollar: Doubt | None, moved: Doubt | None) -> Doubt | None:
+    """Return what speaks against a rate; against a dollar that moved far, and by nothing checked, both."""
+    if of_dollar is not None and of_dollar[0] == "unchecked" and moved is not None:
+        return "dollar", f"{moved[1]}, and the page lacks what would check it"
+    return of_dollar or moved
+
+
 def _exchanged(
     currency: str, units: Decimal, stated: Mapping[str, Decimal], known: Mapping[str, KnownRate]
 ) -> Doubt | None:
@@ -223,7 +229,8 @@ def _moved(currency: str, units: Decimal, day: date, before: KnownRate | None) -
         return "far", f"{_after(currency, units, before)}: more than {FAR} times"
     days = (day - before.as_of).days
     if not _within(units, before.units, limit(days)):
-        return "move", f"{_after(currency, units, before)}: more than {limit(days)} times within {days} days"
+        within = "a day" if days == 1 else f"{days} days"
+        return "move", f"{_after(currency, units, before)}: more than {limit(days)} times within {within}"
     return None
 
 

@@ -58,6 +58,7 @@ def test_a_day_that_moved_a_little_is_taken_whole() -> None:
         ({"USD": "0.8338", "GBP": "1.1172"}, {"USD": "swapped", "GBP": "swapped"}),
         ({"USD": "8.7652", "HKD": "1.1172"}, {"USD": "swapped", "HKD": "swapped"}),
         ({"USD": "111.72", "HKD": "876.52"}, {"USD": "far", "HKD": "far"}),
+        ({"USD": "11.172", "HKD": "0"}, {"USD": "dollar"}),  # ten times, and no tie to check it by
         ({"GBP": "1.1993"}, {"GBP": "inverse"}),  # 1 / 0.8338
         ({"JPY": "1.7568"}, {"JPY": "far"}),
         ({"HKD": "7.8457"}, {"HKD": "dollar"}),  # per dollar where per euro belongs
