@@ -16,8 +16,9 @@ from pricing.provider import shows_asks
 from pricing.registry import kinds
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, SERIES, update_prices
+from pricing.verification.alike import is_leap
 from pricing.verification.limits import WEEK_SPAN
-from pricing.verification.recall import is_accepted, is_leap
+from pricing.verification.recall import is_accepted
 
 # What is offered, the place and the name of the instance aside: collections may spell those otherwise.
 _THING = tuple(SERIES.c[name] for name in ("gpu", "gpu_count", "gpu_fraction", "tier", "gpu_only"))

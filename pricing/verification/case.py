@@ -10,6 +10,7 @@ from planner.rates import Tier
 from pricing.offer import Offer
 from pricing.parsing.regions import region_key
 from pricing.provider import ProviderClass, shows_asks
+from pricing.verification.alike import SAME_SHARE, is_leap, is_same
 from pricing.verification.limits import (
     LATELY,
     LONG_RUNS,
@@ -20,7 +21,7 @@ from pricing.verification.limits import (
 )
 from pricing.verification.market import Level, Market, usd_per_whole_gpu
 from pricing.verification.pairing import Scaled
-from pricing.verification.recall import SAME_SHARE, Memory, Recollection, is_leap, is_same
+from pricing.verification.recall import Memory, Recollection
 from pricing.verification.told import Witnesses
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 
 from planner.rates import Tier
 from pricing.offer import Offer
+from pricing.verification.alike import is_same
 from pricing.verification.case import Case, Doubt, book_key
 from pricing.verification.limits import DOUBT_ROWS, DOUBT_SHARE
 from pricing.verification.market import usd_per_whole_gpu
 from pricing.verification.pairing import is_price
-from pricing.verification.recall import is_same
 from pricing.verification.rules import Rule
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from pricing.offer import Offer, Verdict
 from pricing.storage.memory import KnownPrice
-from pricing.verification.recall import SAME_SHARE, is_same
+from pricing.verification.alike import SAME_SHARE, is_same
 
 # As the database keeps amounts. [USD/h]
 _MICRO = Decimal("0.000001")

@@ -3,6 +3,7 @@
 from planner.rates import Tier
 from pricing.offer import Offer
 from pricing.provider import ProviderClass
+from pricing.verification.alike import SAME_SHARE, is_leap, is_same
 from pricing.verification.case import Case, name_key
 from pricing.verification.limits import (
     COLLECTED_SHARE_ASK,
@@ -16,7 +17,7 @@ from pricing.verification.limits import (
     UNIT_SHARE,
 )
 from pricing.verification.market import usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, Recollection, is_leap, is_same
+from pricing.verification.recall import Recollection
 from pricing.verification.words import TO_HAVE_STAYED, dollars, known_text, times
 
 _FIRST, _UNKNOWN = "first", "no own run knows it yet"

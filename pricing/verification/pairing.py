@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pricing.offer import Offer
 from pricing.parsing.regions import region_key
+from pricing.verification.alike import is_same, plain_name
 from pricing.verification.limits import (
     ALIKE,
     FEW_ROWS,
@@ -24,7 +25,7 @@ from pricing.verification.limits import (
     RETURNED_SHARE,
     SHORT_ROWS,
 )
-from pricing.verification.recall import Memory, Recollection, is_same, plain_name
+from pricing.verification.recall import Memory, Recollection
 
 
 class Step(NamedTuple):

@@ -3,29 +3,35 @@
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from planner.rates import RESERVED_TIERS
 from pricing.offer import Offer, Verdict
-from pricing.parsing.regions import is_same_place, region_key
 from pricing.storage.memory import KnownPrice, Origin
-from pricing.verification.limits import LATELY, LEAP, LEAP_WITHIN, LONG_SPAN, MEND_STOOD, MEND_WITHIN
+from pricing.verification.alike import (
+    LEVELS,
+    SAME_SHARE,
+    Key,
+    is_beside,
+    is_leap,
+    is_same,
+    level_key,
+    machine_of,
+    place_of,
+    plain_name,
+    series_of,
+)
+from pricing.verification.limits import LATELY, LEAP_WITHIN, LONG_SPAN, MEND_STOOD, MEND_WITHIN
 from pricing.verification.market import WINDOW, usd_per_whole_gpu
 
 # A second sight counts only after this time: a disturbance may last for hours, and a page is kept for hours
 # by those between it and us. Source: own choice.
 INDEPENDENT_AFTER = timedelta(hours=12)
-# Two prices within this share are one: rounding, exchange rates. Source: own choice; docs/providers.md.
-SAME_SHARE = 0.02
-
 # How the reason begins that a person's word leaves on a price.
 ACCEPTED = "accepted by "
-
-Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +53,6 @@ class Sightings(NamedTuple):
 
     runs: int
     span: timedelta
-
-
-# Nearest first. A slice is only compared with slices, and what bills the CPU apart only with its like.
-_LEVELS: Sequence[tuple[str, Callable[[Offer | KnownPrice], Key]]] = (
-    (
-        "its own last price",
-        lambda one: (plain_name(one.instance_type), one.gpu_count, _place(one), _term(one)),
-    ),
-    ("the same instance in other regions", lambda one: (plain_name(one.instance_type), one.gpu_count)),
-    ("the same GPUs under another name", lambda one: (one.gpu_count,)),
-    ("the same GPU in other sizes", lambda one: ()),
-)
 
 
 class Memory:
@@ -101,7 +95,7 @@ class Memory:
             if price.verdict == Verdict.QUARANTINED:
                 if price.origin == Origin.SNAPSHOT:
                     continue  # what the collection holds back confirms nothing
-                self._waiting[_series(price)].append(price)
+                self._waiting[series_of(price)].append(price)
             elif price.verdict == Verdict.VERIFIED and (
                 price.origin != Origin.SNAPSHOT or is_plausible(price)
             ):
@@ -109,25 +103,25 @@ class Memory:
 
     def _remember(self, price: KnownPrice) -> None:
         self._counts[plain_name(price.instance_type)].add(price.gpu_count)
-        own = _series(price)
+        own = series_of(price)
         if price.origin == Origin.SNAPSHOT:
-            self._bundled[_machine(price)].append(price)
-            self._collected.add(_level_key(4, price)[1:])
+            self._bundled[machine_of(price)].append(price)
+            self._collected.add(level_key(4, price)[1:])
         else:
             self._stood[own].append(price)
         if is_accepted(price.reasons) and (
             own not in self._accepted or _is_newer(price, self._accepted[own])
         ):
             self._accepted[own] = price
-        for number in range(1, len(_LEVELS) + 1):
-            of_level = self._verified[_level_key(number, price)]
+        for number in range(1, len(LEVELS) + 1):
+            of_level = self._verified[level_key(number, price)]
             before = of_level.get(own)
             if before is None or _is_newer(price, before):
                 of_level[own] = price if before is None else _since(price, before)
 
     def nearest(self, offer: Offer) -> Recollection | None:
         """Return what is remembered at the first level that exists."""
-        for number in range(1, len(_LEVELS) + 1):
+        for number in range(1, len(LEVELS) + 1):
             found = self.at_level(offer, number)
             if found is not None:
                 return found
@@ -139,20 +133,20 @@ class Memory:
 
         On a list of the same GPUs under another name those in the same place, where there are any.
         """
-        key = _level_key(number, offer)
+        key = level_key(number, offer)
         if key not in self._verified:
             return None
         is_by_place = number == 3 and self._by_place
-        here = (*key, _place(offer)) if is_by_place else key
+        here = (*key, place_of(offer)) if is_by_place else key
         if here not in self._middles:
             prices: Collection[KnownPrice] = self._verified[key].values()
             if is_by_place:
-                prices = [price for price in prices if _is_beside(price, offer)] or prices
+                prices = [price for price in prices if is_beside(price, offer)] or prices
             self._middles[here] = _middle(prices), self._is_collected(number, key, prices)
         middle, is_collected = self._middles[here]
         return Recollection(
             level=number,
-            what=_LEVELS[number - 1][0],
+            what=LEVELS[number - 1][0],
             usd_per_gpu_hour=middle.usd,
             usd_per_hour=middle.usd * offer.gpu_count * (offer.gpu_fraction or 1.0),
             seen_at=middle.seen_at,
@@ -164,10 +158,10 @@ class Memory:
     def shows(self, offer: Offer, known: Recollection) -> bool:
         """Whether a late price of that level is this one, per GPU, or a later one of these GPUs there."""
         of_level, of_gpus = (
-            self._verified.get(_level_key(number, offer), {}).values() for number in (known.level, 3)
+            self._verified.get(level_key(number, offer), {}).values() for number in (known.level, 3)
         )
         late = [one for one in of_level if one.last_seen_at >= known.seen_at - LATELY]
-        late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and _is_beside(one, offer)]
+        late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and is_beside(one, offer)]
         return any(is_same(usd_per_whole_gpu(offer), usd_per_whole_gpu(price)) for price in late)
 
     def _is_collected(self, number: int, key: Key, prices: Collection[KnownPrice]) -> bool:
@@ -180,7 +174,7 @@ class Memory:
         """Return the last other price of this very offer that waits; asked where none was ever verified."""
         others = [
             price
-            for price in self._waiting.get(_series(offer), [])
+            for price in self._waiting.get(series_of(offer), [])
             if not is_same(price.usd_per_hour, offer.usd_per_hour) and price.last_seen_at < offer.seen_at
         ]
         if not others:
@@ -192,7 +186,7 @@ class Memory:
         newest = self._last_verified(offer)
         found = [
             price
-            for price in self._waiting.get(_series(offer), [])
+            for price in self._waiting.get(series_of(offer), [])
             if is_same(price.usd_per_hour, offer.usd_per_hour, share)
             and price.first_seen_at <= offer.seen_at - INDEPENDENT_AFTER
             and (newest is None or price.last_seen_at >= newest)
@@ -202,7 +196,7 @@ class Memory:
 
     def had_before(self, offer: Offer) -> datetime | None:
         """Return when this very offer was last seen at exactly this price before its last verified one."""
-        own, newest = _series(offer), self._last_verified(offer)
+        own, newest = series_of(offer), self._last_verified(offer)
         stood = [price for price in self._stood.get(own, ()) if price.usd_per_hour == offer.usd_per_hour]
         waited = [
             price
@@ -214,7 +208,7 @@ class Memory:
     def is_mend(self, offer: Offer) -> bool:
         """Whether this very offer goes back to what stood just before its last price, of a night or two."""
         prices = sorted(
-            self._stood.get(_series(offer), ()), key=lambda one: (one.last_seen_at, one.first_seen_at)
+            self._stood.get(series_of(offer), ()), key=lambda one: (one.last_seen_at, one.first_seen_at)
         )
         before = [one for one in prices if one.usd_per_hour != prices[-1].usd_per_hour]
         if not before or before[-1].usd_per_hour != offer.usd_per_hour:
@@ -233,7 +227,7 @@ class Memory:
         since = offer.seen_at - LEAP_WITHIN
         late = [
             price
-            for price in self._stood.get(_series(offer), ())
+            for price in self._stood.get(series_of(offer), ())
             if price.last_seen_at >= since and not is_leap(usd_per_whole_gpu(price) / now.usd_per_gpu_hour)
         ]
         settled = [price for price in late if price.last_seen_at - price.first_seen_at >= LONG_SPAN] or late
@@ -249,32 +243,32 @@ class Memory:
         ratio = usd_per_whole_gpu(offer) / now.usd_per_gpu_hour
         if not is_leap(ratio):  # an exchange rate or a tax may meet an earlier price by chance
             return False
-        bundled = self._bundled.get(_machine(offer), ())
+        bundled = self._bundled.get(machine_of(offer), ())
         if any(
-            _is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
+            is_beside(price, offer) and is_same(offer.usd_per_hour, price.usd_per_hour) for price in bundled
         ):
             return True
         return self.stood_for(offer, offer.usd_per_hour) > self.stood_for(offer, now.usd_per_hour)
 
     def is_unproved(self, offer: Offer, now: Recollection) -> bool:
         """Whether this offer never had another price, and neither a person nor the collection knows it."""
-        stood = self._stood.get(_series(offer), ())
+        stood = self._stood.get(series_of(offer), ())
         is_first = all(is_same(price.usd_per_hour, now.usd_per_hour) for price in stood)
-        return is_first and _machine(offer) not in self._bundled and self.accepted(offer) is None
+        return is_first and machine_of(offer) not in self._bundled and self.accepted(offer) is None
 
     def stood_for(self, offer: Offer, usd_per_hour: Decimal | float) -> timedelta:
         """Return how long this very offer cost so much, all times together."""
-        prices = self._stood.get(_series(offer), ())
+        prices = self._stood.get(series_of(offer), ())
         stood = [one for one in prices if is_same(one.usd_per_hour, usd_per_hour)]
         return sum((one.last_seen_at - one.first_seen_at for one in stood), timedelta(0))
 
     def _last_verified(self, offer: Offer) -> datetime | None:
-        own = self._verified.get(_level_key(1, offer), {})
+        own = self._verified.get(level_key(1, offer), {})
         return max((price.last_seen_at for price in own.values()), default=None)
 
     def accepted(self, offer: Offer) -> Decimal | None:
         """Return the last price of this very offer that a person accepted. [USD/h]"""
-        price = self._accepted.get(_series(offer))
+        price = self._accepted.get(series_of(offer))
         return None if price is None else price.usd_per_hour
 
     def instance_types(self) -> Collection[str]:
@@ -317,65 +311,9 @@ def _middle(prices: Collection[KnownPrice]) -> _Middle:
     return _Middle(statistics.median(recent), newest, (min(recent), max(recent)), is_asked)
 
 
-def is_same(one: Decimal | float, other: Decimal | float, share: float = SAME_SHARE) -> bool:
-    """Whether two prices differ by no more than a share of the second."""
-    return abs(float(one) - float(other)) <= share * float(other)
-
-
-def is_leap(factor: float) -> bool:
-    """Whether a price is so far from another that no list price ever truly moved so far."""
-    return not 1 / LEAP < factor < LEAP
-
-
-def _level_key(number: int, one: Offer | KnownPrice) -> Key:
-    """Return what is compared at a level."""
-    return (
-        number,
-        one.gpu,
-        one.tier,
-        one.gpu_fraction is not None,
-        one.gpu_only,
-        *_LEVELS[number - 1][1](one),
-    )
-
-
-def _slice(one: Offer | KnownPrice) -> float | None:
-    return None if one.gpu_fraction is None else round(one.gpu_fraction, 3)
-
-
-def _machine(one: Offer | KnownPrice) -> Key:
-    """Return what is the same instance wherever it stands."""
-    return (plain_name(one.instance_type), one.gpu, one.gpu_count, _slice(one), one.tier, one.gpu_only)
-
-
-def plain_name(instance_type: str) -> str:
-    """Return an instance's name so that capitals and spaces make no other one of it."""
-    return " ".join(instance_type.casefold().split())
-
-
 def is_accepted(reasons: Iterable[str]) -> bool:
     """Whether one of these says that a person accepted the price."""
     return any(reason.startswith(ACCEPTED) for reason in reasons)
-
-
-def _place(one: Offer | KnownPrice) -> str:
-    return region_key(one.provider, one.region)
-
-
-def _is_beside(one: KnownPrice, offer: Offer) -> bool:
-    return is_same_place(_place(one), _place(offer))
-
-
-def _term(one: Offer | KnownPrice) -> str:
-    """Tell commitments of different length apart: the identifier of a series holds it."""
-    if one.tier not in RESERVED_TIERS:
-        return ""
-    return one.id if isinstance(one, Offer) else one.series_id
-
-
-def _series(one: Offer | KnownPrice) -> Key:
-    """Return what is this very offer."""
-    return (*_machine(one), _place(one), _term(one))
 
 
 def _since(price: KnownPrice, before: KnownPrice) -> KnownPrice:

@@ -6,10 +6,11 @@ from decimal import Decimal
 from planner.rates import RESERVED_TIERS, Tier
 from pricing.offer import Offer
 from pricing.provider import ProviderClass
+from pricing.verification.alike import SAME_SHARE, is_same
 from pricing.verification.case import Case, book_key, machine_key
 from pricing.verification.limits import BOOK_MOVE, COMMUNITY_LOW, JUMP_LIST
 from pricing.verification.market import usd_per_whole_gpu
-from pricing.verification.recall import SAME_SHARE, Recollection, is_same
+from pricing.verification.recall import Recollection
 from pricing.verification.words import dollars, known_text, times
 
 # Between sizes of one machine, per GPU, against the cheapest and the dearest other size. Per GPU for per

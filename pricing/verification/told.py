@@ -11,8 +11,9 @@ from pricing.offer import Offer, Verdict
 from pricing.parsing.regions import is_same_place, region_key
 from pricing.parsing.witnessing import cloud_of
 from pricing.storage.memory import KnownPrice
+from pricing.verification.alike import is_same, plain_name
 from pricing.verification.limits import WITNESS_AGE, WITNESS_RUNS, WITNESS_SHARE, WITNESS_SHARE_NEW
-from pricing.verification.recall import INDEPENDENT_AFTER, Recollection, is_same, plain_name
+from pricing.verification.recall import INDEPENDENT_AFTER, Recollection
 
 
 class _Word(NamedTuple):
