@@ -142,7 +142,7 @@ def test_true_prices_come_out_verified_and_new_ones_wait(bench: Bench, payloads:
     whys = {(one.provider, one.gpu, str(one.tier)): one.reasons[0] for one in held}
     assert "first community price" in whys["runpod", "RTX 3070", "community"]
     assert "0.95 times the same GPU in other sizes (1.04 USD per GPU" in whys["runpod", "L40S", "secure"]
-    assert "1.00 times the same GPUs under another name" in whys["vastai", "H200 NVL", "on_demand"]
+    assert "1.06 times the same GPUs under another name" in whys["vastai", "H200 NVL", "on_demand"]
 
 
 def test_later_runs_confirm_and_change_nothing(bench: Bench, payloads: Path) -> None:
