@@ -7,8 +7,7 @@ from decimal import Decimal
 
 from planner.rates import Tier
 from pricing.offer import Offer, Verdict
-from pricing.provider import shows_asks
-from pricing.registry import kinds
+from pricing.registry import is_of_asks
 from pricing.storage.memory import KnownPrice, Origin, remembered
 from pricing.storage.queries import EARLIER_KEPT, WAITING_KEPT
 from pricing.verification.limits import LEAP_WITHIN
@@ -75,7 +74,7 @@ class Shelf:
 def _kept(verified: Sequence[KnownPrice]) -> Sequence[KnownPrice]:
     """Return the last few, and of lists all of the last weeks."""
     few, last = verified[-EARLIER_KEPT:], verified[-1] if verified else None
-    if last is None or last.tier is Tier.SPOT or shows_asks(kinds().get(last.provider), last.provider):
+    if last is None or last.tier is Tier.SPOT or is_of_asks(last.provider):
         return few
     late = [one for one in verified if one.last_seen_at >= last.last_seen_at - LEAP_WITHIN]
     return max(few, late, key=len)

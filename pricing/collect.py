@@ -14,8 +14,8 @@ from pricing.errors import StoreError
 from pricing.money.currencies import Rates
 from pricing.offer import Offer, Problem, Verdict
 from pricing.parsing.reader import Here, Reader
-from pricing.provider import Keys, Provider, ProviderClass, shows_asks
-from pricing.registry import find_provider, kinds, providers
+from pricing.provider import Keys, Provider, ProviderClass
+from pricing.registry import find_provider, is_of_asks, kinds, providers
 from pricing.running.gather import Fetcher
 from pricing.running.reports import ProviderReport, RunReport
 from pricing.settings import Settings
@@ -180,8 +180,7 @@ def why_unverified(offers: Sequence[Offer]) -> str | None:
         return None
     rejected = sum(offer.verdict is Verdict.REJECTED for offer in offers)
     named = [offer for offer in offers if offer.gpu is not None]
-    provider = offers[0].provider
-    is_ask = shows_asks(kinds().get(provider), provider)
+    is_ask = is_of_asks(offers[0].provider)
     if 2 * sum(is_first_sight(offer, is_ask=is_ask) for offer in named) > len(named):
         return None
     # Not the first reason of each alone: a move states figures of its own, and only another is common to all.

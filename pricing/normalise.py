@@ -7,17 +7,15 @@ from decimal import Decimal
 from planner.catalogues.currencies import FxRate
 from planner.catalogues.gpus import Gpu
 from pricing.errors import NormaliseError
-from pricing.offer import Offer, RawOffer, Verdict
+from pricing.offer import MICRO, Offer, RawOffer, Verdict
 from pricing.parsing.naming import form_of, identify
 from pricing.parsing.regions import normalise_region
 from pricing.storage.columns import MAX_MICROS
 
 __all__ = ["normalise", "normalise_region"]
 
-# Whole micro-dollars, as the database keeps them.
-_MICRO = Decimal("0.000001")
 # What is larger does not fit the 64 bits of a money column, and is no price of anything.
-_MAX_USD = Decimal(MAX_MICROS) * _MICRO
+_MAX_USD = Decimal(MAX_MICROS) * MICRO
 
 
 def normalise(
@@ -100,7 +98,7 @@ def _usd(price: Decimal, rate: FxRate | None) -> Decimal:
     usd = price if rate is None else price * Decimal(str(rate.usd_per_unit))
     if abs(usd) > _MAX_USD:
         raise NormaliseError(f"{usd:.4g} USD is no price of a machine: more than can be stored")
-    return usd if rate is None else usd.quantize(_MICRO)
+    return usd if rate is None else usd.quantize(MICRO)
 
 
 def _memory_gb(raw: RawOffer, gpu: Gpu | None) -> float | None:

@@ -4,8 +4,7 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from pricing.provider import shows_asks
-from pricing.registry import kinds, provider_infos
+from pricing.registry import is_of_asks, provider_infos
 from pricing.running.reports import RunReport
 from pricing.storage.memory import RunStatus
 from pricing.verification.moves import Move
@@ -95,8 +94,7 @@ def send(url: str, title: str, text: str) -> bool:
 
 
 def _is_told(move: Move, percent: float) -> bool:
-    is_ask = shows_asks(kinds().get(move.provider), move.provider)
-    return percent > 0 and abs(move.percent) >= percent and not is_ask
+    return percent > 0 and abs(move.percent) >= percent and not is_of_asks(move.provider)
 
 
 def _held(title: str, quarantined: int, rejected: int) -> str:

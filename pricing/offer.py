@@ -9,7 +9,10 @@ from enum import StrEnum
 
 from planner.rates import Billing, Tier
 
-__all__ = ["Billing", "Offer", "Problem", "RawOffer", "Tier", "Verdict"]
+__all__ = ["MICRO", "Billing", "Offer", "Problem", "RawOffer", "Tier", "Verdict"]
+
+# As the database keeps amounts. [USD]
+MICRO = Decimal("0.000001")
 
 
 class Verdict(StrEnum):
@@ -175,7 +178,7 @@ class Offer:
 
 def decimal_text(amount: Decimal) -> str:
     """Write a price as a plain decimal: at least two places, at most six, no exponent."""
-    quantised = amount.quantize(Decimal("0.000001")).normalize()
+    quantised = amount.quantize(MICRO).normalize()
     exponent = quantised.as_tuple().exponent
     if not isinstance(exponent, int) or exponent > -2:
         quantised = quantised.quantize(Decimal("0.01"))

@@ -13,12 +13,14 @@ from types import MappingProxyType, ModuleType
 
 from planner.catalogue import close_matches
 from pricing.errors import PricingError, UnknownProvider
-from pricing.provider import Provider, ProviderClass
+from pricing.provider import Provider, ProviderClass, shows_asks
 
 __all__ = [
     "ProviderInfo",
     "discover",
     "find_provider",
+    "is_of_asks",
+    "is_witness",
     "kinds",
     "provider_info",
     "provider_infos",
@@ -142,6 +144,16 @@ def provider_infos() -> Mapping[str, ProviderInfo]:
 def kinds() -> Mapping[str, ProviderClass]:
     """Return the class of every provider, by name."""
     return MappingProxyType({name: info.kind for name, info in provider_infos().items()})
+
+
+def is_of_asks(name: str) -> bool:
+    """Whether a provider, by name, shows what single hosts ask; one that is not known posts a list."""
+    return shows_asks(kinds().get(name), name)
+
+
+def is_witness(name: str) -> bool:
+    """Whether a source, by name, is a catalogue of others' prices: it confirms them and brings none."""
+    return kinds().get(name) is ProviderClass.WITNESS
 
 
 def _info(provider: Provider) -> ProviderInfo:

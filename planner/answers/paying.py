@@ -152,7 +152,7 @@ def _levelised(option: Option, basis: BuyBasis, assumptions: Assumptions) -> Fig
 
 def _shares(option: Option, basis: BuyBasis, assumptions: Assumptions, per_hour: float) -> Iterator[Figure]:
     """Explain the utilisation and the rent at which the answer flips, and the value today."""
-    hourly, against = basis.against_hourly, basis.against
+    hourly = basis.against_hourly
     gpus = (option.gpu_count or 1) * option.replicas
     if hourly is not None and hourly.usd_per_hour is not None:
         rent, own = float(hourly.usd_per_hour) * hourly.replicas, per_hour * gpus
@@ -177,10 +177,9 @@ def _shares(option: Option, basis: BuyBasis, assumptions: Assumptions, per_hour:
             source='docs/methodology.md, "Break-even"',
             is_estimate=True,
         )
-    costs = monthly_costs(basis.cost, against, assumptions)
-    if costs is not None and against is not None:
+    saved = _saved(basis, assumptions)
+    if saved is not None:
         interest = assumptions["discount_rate"]
-        saved = saved_usd(basis.cost, costs)
         yield Figure(
             name="net present value of buying instead of renting",
             value=net_present_value_usd(saved, interest),
@@ -197,10 +196,13 @@ def _shares(option: Option, basis: BuyBasis, assumptions: Assumptions, per_hour:
 
 def value_today_usd(basis: BuyBasis, assumptions: Assumptions) -> float | None:
     """Return the net present value of buying instead of renting; None where nothing is rented. [USD]"""
+    saved = _saved(basis, assumptions)
+    return None if saved is None else net_present_value_usd(saved, assumptions["discount_rate"])
+
+
+def _saved(basis: BuyBasis, assumptions: Assumptions) -> NDArray[np.float64] | None:
     costs = monthly_costs(basis.cost, basis.against, assumptions)
-    if costs is None:
-        return None
-    return net_present_value_usd(saved_usd(basis.cost, costs), assumptions["discount_rate"])
+    return None if costs is None else saved_usd(basis.cost, costs)
 
 
 def saved_usd(cost: OwnCost, costs: MonthlyCosts) -> NDArray[np.float64]:

@@ -150,10 +150,13 @@ def _interest(purchase: Option | None, assumptions: Assumptions, money: Money) -
     basis = None if purchase is None else purchase.basis
     if purchase is None or purchase.is_own or not isinstance(basis, BuyBasis) or assumptions[GROWTH]:
         return
-    against, value = basis.against, value_today_usd(basis, assumptions)
-    if against is None or against.usd_per_month is None or value is None or value >= 0.0:
+    against = basis.against
+    if against is None or against.usd_per_month is None or purchase.usd_per_month is None:
         return
-    if purchase.usd_per_month is None or purchase.usd_per_month >= against.usd_per_month:
+    if purchase.usd_per_month >= against.usd_per_month:
+        return
+    value = value_today_usd(basis, assumptions)
+    if value is None or value >= 0.0:
         return
     yield (
         f"Interest turns it: at {assumptions['discount_rate']:.1%} a year on its price, owning "

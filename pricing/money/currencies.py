@@ -1,6 +1,6 @@
 """Rates of exchange as they are known: fetched and kept by day, or bundled where nothing newer is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from planner.catalogues.currencies import FxRate, all_currencies
 from pricing.storage.queries import Where, fetch
 
-__all__ = ["Rates", "merged", "of_the_bank", "rates_of", "rows_of"]
+__all__ = ["Rates", "merged", "of_the_bank", "rates_in", "rates_of", "rows_of"]
 
 Rates = Mapping[str, FxRate]
 _SQL = (
@@ -29,8 +29,13 @@ def rates_of(connection: Connection, day: date | None = None) -> Rates:
         day: As they stood then; the newest where None. A day before all that were fetched has the bundled
             ones.
     """
+    return rates_in(rows_of(connection, day), day)
+
+
+def rates_in(rows: Iterable[Any], day: date | None = None) -> Rates:
+    """Return the rates of kept rows, as `rows_of` gives them, and the bundled ones where those are newer."""
     found = dict(all_currencies())
-    for row in rows_of(connection, day):
+    for row in rows:
         bundled_on = found[row.currency].as_of if row.currency in found else ""
         if row.as_of >= bundled_on or (day is not None and bundled_on > day.isoformat()):
             usd = (
@@ -47,7 +52,7 @@ def rates_of(connection: Connection, day: date | None = None) -> Rates:
     return MappingProxyType(found)
 
 
-def rows_of(connection: Connection, day: date | None = None) -> Iterable[Any]:
+def rows_of(connection: Connection, day: date | None = None) -> Sequence[Any]:
     """Return the newest kept row of each currency, with what a dollar was worth on its day."""
     until = Where().add("currency = 'USD'")
     if day is not None:

@@ -1,8 +1,6 @@
 """Rates of exchange: fetched once a run, judged, kept by day, and the bundled ones where nothing newer is."""
 
 import json
-import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -13,21 +11,19 @@ from sqlalchemy import Connection, insert, select
 
 from planner.catalogues.currencies import all_currencies
 from pricing.errors import NothingToDecide
-from pricing.money.currencies import Rates, merged, of_the_bank, rates_of, rows_of
+from pricing.money.currencies import Rates, merged, of_the_bank, rates_in, rows_of
 from pricing.money.ecb import BANK, DEADLINE_S, SOURCE, read_rates
 from pricing.money.rateverdicts import HeldRate, JudgedRates, KnownRate, judge
 from pricing.provider import Provider
 from pricing.running.gather import Fetcher
 from pricing.running.reports import ExchangeReport
-from pricing.storage.rows import RATE, bump_revision, drop_value, get_value, set_value
-from pricing.web.asking import guarded
+from pricing.storage.rows import HELD_RATES, RATE, bump_revision, drop_value, get_value, set_value
+from pricing.web.asking import Aside
 
 __all__ = ["Exchange", "RateState", "accept", "keep", "state_of"]
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
-# Name under which the store keeps the last page of which something is held back.
-HELD = "exchange_held"
 
 
 def _bundled() -> dict[str, KnownRate]:
@@ -66,11 +62,8 @@ class Exchange:
     def __init__(self, state: RateState, client: Fetcher, now: datetime) -> None:
         self._state = state
         self._now = now
-        self._brought: JudgedRates | None = None
-        self._reason: str | None = "the bank has not answered"
-        self._until = time.monotonic() + LIMIT_S
-        self._thread = threading.Thread(target=self._ask, args=(client,), name="exchange", daemon=True)
-        self._thread.start()
+        late = "the bank has not answered"
+        self._aside = Aside("rates of exchange", lambda: self._asked(client), LIMIT_S, late)
 
     def rates_for(self, provider: Provider) -> Rates:
         """Return the rates for a provider: only one whose prices need them waits for the bank."""
@@ -78,8 +71,7 @@ class Exchange:
 
     def rates(self) -> Rates:
         """Return the rates to convert with, once the bank has answered or its time is over."""
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        day = self._brought
+        day = self.brought
         if day is None or not day.taken:
             return self._state.rates
         return merged(self._state.rates, day.taken, day.as_of.isoformat(), SOURCE)
@@ -87,26 +79,21 @@ class Exchange:
     @property
     def brought(self) -> JudgedRates | None:
         """What is to be kept."""
-        self.rates()
-        return self._brought
+        return self._aside.found()[0]
 
     def report(self) -> ExchangeReport:
         """Return what the run converted with."""
         euro = self.rates()["EUR"]
-        day = self._brought
+        day, reason = self._aside.found()
+        if day is not None and not day.taken:
+            reason = next((one.line for one in day.held if one.currency == "USD"), None)
         return ExchangeReport(
             as_of=euro.as_of,
             source=euro.source,
-            reason=self._reason,
+            reason=reason,
             odd=day.odd if day else (),
             held=len(day.held) if day else 0,
         )
-
-    def _ask(self, client: Fetcher) -> None:
-        day, self._reason = guarded("rates of exchange", lambda: self._asked(client))
-        if day is not None:
-            dollar = next((one.line for one in day.held if one.currency == "USD"), None)
-            self._brought, self._reason = day, None if day.taken else dollar
 
     def _asked(self, client: Fetcher) -> JudgedRates:
         day = read_rates(client.fetch(BANK.request(), BANK), self._now.date())
@@ -118,12 +105,13 @@ class Exchange:
 def state_of(connection: Connection) -> RateState:
     """Return what is known of rates of exchange."""
     known = _bundled()
-    for row in rows_of(connection):
+    rows = rows_of(connection)
+    for row in rows:
         as_of = date.fromisoformat(row.as_of)
         if row.currency not in known or as_of >= known[row.currency].as_of:
             known[row.currency] = KnownRate(units=Decimal(row.units_per_euro), as_of=as_of)
     _, held = _held_page(connection)
-    return RateState(rates=rates_of(connection), known=known, waiting={one.currency: one for one in held})
+    return RateState(rates=rates_in(rows), known=known, waiting={one.currency: one for one in held})
 
 
 def keep(connection: Connection, brought: JudgedRates, now: datetime) -> int:
@@ -185,7 +173,7 @@ def _add(
 
 def _held_page(connection: Connection) -> tuple[dict[str, Decimal], list[HeldRate]]:
     """Return the last page of which something is held back, and what."""
-    text = get_value(connection, HELD)
+    text = get_value(connection, HELD_RATES)
     found: dict[str, Any] = json.loads(text) if text else {"stated": {}, "held": []}
     stated = {name: Decimal(units) for name, units in found["stated"].items()}
     return stated, [HeldRate.of(one) for one in found["held"]]
@@ -194,7 +182,9 @@ def _held_page(connection: Connection) -> tuple[dict[str, Decimal], list[HeldRat
 def _hold(connection: Connection, stated: Mapping[str, Decimal], held: list[HeldRate]) -> None:
     """Keep what is held back of a page; nothing of the page where nothing is."""
     if not held:
-        drop_value(connection, HELD)
+        drop_value(connection, HELD_RATES)
         return
     page = {name: f"{units:f}" for name, units in stated.items()}
-    set_value(connection, HELD, json.dumps({"stated": page, "held": [one.to_document() for one in held]}))
+    set_value(
+        connection, HELD_RATES, json.dumps({"stated": page, "held": [one.to_document() for one in held]})
+    )

@@ -16,7 +16,7 @@ from planner.errors import PlannerError
 from planner.rates import Billing, Tier
 from planner.units import HOURS_PER_MONTH
 from pricing.errors import PricingError
-from pricing.offer import Offer, Verdict
+from pricing.offer import MICRO, Offer, Verdict
 from pricing.parsing.regions import normalise_region
 from pricing.verification.plausibility import hard_limits
 
@@ -68,7 +68,6 @@ _EXAMPLES = (
 # Errors named in the message; the rest is counted.
 NAMED = 5
 MAX_BYTES = 5 * 2**20
-_MICRO = Decimal("0.000001")
 
 
 class ImportRefused(PricingError):
@@ -287,10 +286,10 @@ class _Reader:
             region=normalise_region(provider, self.text("region")),
             tier=Tier(self.choice("tier", [str(one) for one in Tier], "on_demand")),
             commitment_days=self.whole("commitment_days", None, 3660),
-            usd_per_hour=usd.quantize(_MICRO),
+            usd_per_hour=usd.quantize(MICRO),
             usd_per_month_cap=None,
             currency=currency,
-            price_original=usd.quantize(_MICRO) if currency == "USD" else hourly.quantize(_MICRO),
+            price_original=usd.quantize(MICRO) if currency == "USD" else hourly.quantize(MICRO),
             fx_date=fx_date,
             billing=Billing(billing),
             available=None,

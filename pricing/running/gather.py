@@ -12,6 +12,7 @@ from pricing.errors import Blocked, FetchError, NormaliseError, ParseError
 from pricing.normalise import normalise
 from pricing.offer import Offer, Problem
 from pricing.provider import Keys, Page, Provider, Request, Site, page_digest
+from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.web.addresses import public_url
 
 __all__ = ["Fetcher", "Gathered", "fetch_pages", "read"]
@@ -43,6 +44,23 @@ class Gathered:
     page_digests: dict[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()  # addresses of optional pages that did not come
     pages_unchanged: int = 0  # their source says so: they were not sent again
+
+    def result(
+        self, provider: Provider, started_at: datetime, finished_at: datetime, source: str = "refresh"
+    ) -> ProviderResult:
+        """Return what is to be judged and stored of it."""
+        return ProviderResult(
+            provider=provider.name,
+            status=RunStatus.OK,
+            reason=None,
+            offers=tuple(self.offers),
+            problems=tuple(self.problems),
+            page_digests=self.page_digests,
+            missing=self.missing,
+            started_at=started_at,
+            finished_at=finished_at,
+            source=source,
+        )
 
 
 @dataclass(slots=True)

@@ -6,8 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from pricing.money.rateverdicts import HeldRate
-from pricing.provider import ProviderClass
-from pricing.registry import kinds
+from pricing.registry import is_witness
 from pricing.storage.memory import RunStatus
 from pricing.storage.stored import AHEAD, ProviderStatus
 
@@ -147,11 +146,7 @@ def health(
         next_run_at=min(planned, default=None),
         schedules=schedules,
         counts={
-            name: sum(
-                getattr(status, name)
-                for status in statuses
-                if kinds().get(status.provider) is not ProviderClass.WITNESS
-            )
+            name: sum(getattr(status, name) for status in statuses if not is_witness(status.provider))
             for name in names
         },
     )

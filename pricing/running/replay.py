@@ -13,7 +13,7 @@ from pricing.parsing.reading import next_key
 from pricing.provider import Page, Provider
 from pricing.registry import find_provider, kinds
 from pricing.running.gather import read
-from pricing.storage.memory import ProviderResult, RunStatus
+from pricing.storage.memory import RunStatus
 from pricing.verification.market import Market
 
 __all__ = ["Replay", "ReplayError", "replay"]
@@ -68,19 +68,7 @@ def replay(
     rates = store.exchange_rates(seen_at.date()) if fx is None else fx
     found = read(provider, pages, seen_at=seen_at, fx=rates)
     market = Market(store.known_prices(), kinds())
-    result = with_digest(
-        ProviderResult(
-            provider=provider.name,
-            status=RunStatus.OK,
-            reason=None,
-            offers=tuple(found.offers),
-            problems=tuple(found.problems),
-            page_digests=found.page_digests,
-            started_at=seen_at,
-            finished_at=seen_at,
-            source="replay",
-        )
-    )
+    result = with_digest(found.result(provider, seen_at, seen_at, source="replay"))
     old_page = find_old_page(result, store)
     offers = judge(found.offers, known_of(provider, store), market, rates, old_page)
     notes: tuple[str, ...] = ()

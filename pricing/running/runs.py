@@ -11,8 +11,7 @@ from pricing.collect import refresh
 from pricing.errors import RunInProgress, RunMade, StoreError
 from pricing.money.exchange import Exchange
 from pricing.parsing.reader import Readers
-from pricing.provider import ProviderClass
-from pricing.registry import find_provider, kinds
+from pricing.registry import find_provider, is_witness
 from pricing.running.gather import Fetcher
 from pricing.running.lock import run_lock
 from pricing.running.reports import ProviderReport, RunReport
@@ -105,10 +104,7 @@ def run(
 
 def _has_brought_prices(report: RunReport) -> bool:
     """Whether a provider answered; a catalogue of others' prices confirms them and brings none."""
-    return any(
-        part.status is RunStatus.OK and kinds().get(part.provider) is not ProviderClass.WITNESS
-        for part in report.providers
-    )
+    return any(part.status is RunStatus.OK and not is_witness(part.provider) for part in report.providers)
 
 
 def _leave_what_is_made(store: Store, since: datetime | None, now: datetime) -> None:

@@ -9,13 +9,11 @@ from sqlalchemy import Connection, delete, func, or_, select, update
 
 from pricing.offer import Verdict
 from pricing.storage.confirmed import UNCONFIRMED
-from pricing.storage.rows import RATE, TABLES, drop_value, get_value
+from pricing.storage.rows import HELD_RATES, RATE, TABLES, drop_value, get_value
 from pricing.storage.stored import AHEAD, FRESH
 
 TOKEN_PRICE = TABLES["token_price"]
 _TIMES = ("first_seen_at", "last_seen_at", "verified_at", "closed_at")
-# Name under which the rates of exchange that wait are kept.
-HELD_RATES = "exchange_held"
 
 
 def mend(connection: Connection, now: datetime, *, is_doubtful: bool) -> Iterator[str]:

@@ -20,8 +20,7 @@ from sqlalchemy.engine import Row
 from planner.rates import Billing, Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import region_key
-from pricing.provider import shows_asks
-from pricing.registry import kinds
+from pricing.registry import is_of_asks
 from pricing.storage.columns import UtcTime, from_micros
 from pricing.storage.memory import KnownPrice, Origin
 from pricing.storage.stored import StoredOffer
@@ -210,7 +209,7 @@ def known_prices(connection: Connection, provider: str | None) -> Iterator[Known
     where = Where().add("s.witness IS NULL AND p.origin NOT IN ('history', 'own')")
     where.one_of("s.collector", provider)
     since = None
-    if provider is not None and not shows_asks(kinds().get(provider), provider):
+    if provider is not None and not is_of_asks(provider):
         newest = fetch(
             connection,
             "SELECT max(newest_seen_at) AS at FROM provider_run WHERE provider = :name",

@@ -23,6 +23,8 @@ TABLES = METADATA.tables
 VALUE, SOURCE, RUN = TABLES["store_value"], TABLES["source"], TABLES["provider_run"]
 SERIES, PRICE, REVIEW, QUOTE = TABLES["series"], TABLES["price"], TABLES["review"], TABLES["quote"]
 RATE = TABLES["exchange_rate"]
+# Name of the value that holds the last page of rates of exchange of which something is held back.
+HELD_RATES = "exchange_held"
 
 
 def series_ids(connection: Connection, wanted: Mapping[str, Offer]) -> dict[str, int]:

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, func, select
 from planner.rates import Tier
 from pricing.offer import Verdict
 from pricing.parsing.regions import is_same_place
-from pricing.provider import shows_asks
-from pricing.registry import kinds
+from pricing.registry import is_of_asks
 from pricing.storage.memory import Origin
 from pricing.storage.rows import PRICE, SERIES, update_prices
 from pricing.verification.alike import is_leap
@@ -132,7 +131,7 @@ def _is_in_doubt(row: Any, bundled: Any) -> bool:
     Source:
         docs/verification.md, "leap".
     """
-    if row.tier == Tier.SPOT or shows_asks(kinds().get(row.provider), row.provider):
+    if row.tier == Tier.SPOT or is_of_asks(row.provider):
         return False
     if is_accepted(json.loads(row.reasons or "[]")):
         return False

@@ -1,7 +1,5 @@
 """Prices of API tokens: fetched once a run, judged, and kept as intervals."""
 
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +18,9 @@ from pricing.storage.memory import RunStatus
 from pricing.storage.rows import TABLES, bump_revision
 from pricing.tokens.litellm import DEADLINE_S, LITELLM, SOURCE, ListedPrice, read_prices
 from pricing.tokens.tokenverdicts import HeldPrice, Judged, judge
-from pricing.web.asking import guarded
+from pricing.web.asking import Aside
 
-__all__ = ["Asking", "Brought", "TokenReport", "ask", "keep", "model_ids"]
+__all__ = ["Asking", "Brought", "TokenReport", "keep", "model_ids"]
 
 # The request has a limit of its own; what it cannot end, such as a look-up of a name, is left behind. [s]
 LIMIT_S = 2 * DEADLINE_S
@@ -93,24 +91,12 @@ class Asking:
     """
 
     def __init__(self, client: Fetcher) -> None:
-        self._brought = Brought(reason="the list has not come")
-        self._until = time.monotonic() + LIMIT_S
-        self._thread = threading.Thread(target=self._ask, args=(client,), name="token prices", daemon=True)
-        self._thread.start()
+        self._aside = Aside("token prices", lambda: _asked(client), LIMIT_S, "the list has not come")
 
     def brought(self) -> Brought:
-        """Return what came, once it has or its time is over."""
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        return self._brought
-
-    def _ask(self, client: Fetcher) -> None:
-        self._brought = ask(client)
-
-
-def ask(client: Fetcher) -> Brought:
-    """Fetch and read the list; what goes wrong is the reason why there are no prices."""
-    found, reason = guarded("token prices", lambda: _asked(client))
-    return Brought(reason=reason) if found is None else found
+        """Return what came, or the reason why nothing did, once it has or its time is over."""
+        brought, reason = self._aside.found()
+        return Brought(reason=reason) if brought is None else brought
 
 
 def _asked(client: Fetcher) -> Brought:

@@ -38,14 +38,12 @@ def is_leap(factor: float) -> bool:
 
 def level_key(number: int, one: Offer | KnownPrice) -> Key:
     """Return what is compared at a level."""
-    return (
-        number,
-        one.gpu,
-        one.tier,
-        one.gpu_fraction is not None,
-        one.gpu_only,
-        *LEVELS[number - 1][1](one),
-    )
+    return (number, *device_of(one), *LEVELS[number - 1][1](one))
+
+
+def device_of(one: Offer | KnownPrice) -> Key:
+    """Return what is the same GPU in one tier, whatever the size, name and place."""
+    return (one.gpu, one.tier, one.gpu_fraction is not None, one.gpu_only)
 
 
 def _slice(one: Offer | KnownPrice) -> float | None:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from planner.rates import Tier
 from pricing.offer import Offer
-from pricing.parsing.regions import region_key
 from pricing.provider import ProviderClass, shows_asks
-from pricing.verification.alike import SAME_SHARE, is_leap, is_same
+from pricing.verification.alike import SAME_SHARE, is_leap, is_same, place_of
 from pricing.verification.limits import (
     LATELY,
     LONG_RUNS,
@@ -199,7 +198,7 @@ class Case:
 
 def machine_key(offer: Offer) -> tuple[object, ...]:
     """Return what is the same machine in several sizes."""
-    place = region_key(offer.provider, offer.region)
+    place = place_of(offer)
     return (offer.gpu, offer.tier, place, offer.gpu_only, offer.commitment_days)
 
 
@@ -210,10 +209,10 @@ def book_key(offer: Offer) -> tuple[object, ...]:
 
 def instance_key(offer: Offer) -> tuple[object, ...]:
     """Return what is one instance under several tiers."""
-    place = region_key(offer.provider, offer.region)
+    place = place_of(offer)
     return (offer.instance_type, offer.gpu, offer.gpu_count, offer.gpu_fraction, place, offer.gpu_only)
 
 
 def name_key(offer: Offer) -> tuple[object, ...]:
     """Return what sells one name in one place."""
-    return (offer.instance_type, offer.tier, region_key(offer.provider, offer.region))
+    return (offer.instance_type, offer.tier, place_of(offer))

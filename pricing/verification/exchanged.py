@@ -4,12 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from pricing.offer import Offer, Verdict
+from pricing.offer import MICRO, Offer, Verdict
 from pricing.storage.memory import KnownPrice
 from pricing.verification.alike import SAME_SHARE, is_same
-
-# As the database keeps amounts. [USD/h]
-_MICRO = Decimal("0.000001")
 
 
 def at_todays_rate(
@@ -49,7 +46,7 @@ def at_todays_rate(
 
 
 def _usd(one: KnownPrice, rate: Decimal) -> Decimal:
-    return (_original(one) * rate).quantize(_MICRO)
+    return (_original(one) * rate).quantize(MICRO)
 
 
 def _key(one: Offer | KnownPrice) -> tuple[str, str | None, str]:

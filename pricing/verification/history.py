@@ -76,10 +76,9 @@ def leap(offer: Offer, case: Case) -> str | None:
     if known.level == 1:
         is_far, why = is_leap(ratio), "no posted price ever moved so far"
     else:
+        is_beyond = not known.span[0] / LEAP < price < known.span[1] * LEAP
         # Terms may be of any length.
-        is_unlike = offer.tier is Tier.RESERVED_OTHER
-        is_far = not is_unlike and not known.span[0] / LEAP < price < known.span[1] * LEAP
-        is_far = is_far or _moved_with_all(offer, case)
+        is_far = (is_beyond and offer.tier is not Tier.RESERVED_OTHER) or _moved_with_all(offer, case)
         why = "too far from this provider's own"
     if not is_far or unit_is_unchanged(offer, case):
         return None

@@ -10,8 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from pricing.offer import Offer
-from pricing.parsing.regions import region_key
-from pricing.verification.alike import is_same, plain_name
+from pricing.verification.alike import is_same, place_of, plain_name
 from pricing.verification.limits import (
     ALIKE,
     FEW_ROWS,
@@ -279,7 +278,7 @@ def _per(offer: Offer, usd: float, is_per_gpu: bool) -> float:
 
 def _prices(offer: Offer) -> list[tuple[tuple[object, ...], object]]:
     """Return the price of a machine, its tiers and one GPU, each with what would cost the same anyway."""
-    usd, place = float(offer.usd_per_hour), region_key(offer.provider, offer.region)
+    usd, place = float(offer.usd_per_hour), place_of(offer)
     instance = plain_name(offer.instance_type), offer.gpu, offer.gpu_count, offer.gpu_fraction
     return [
         ((*instance, place, _exact(usd)), (offer.tier, offer.commitment_days)),
@@ -295,5 +294,5 @@ def _device(offer: Offer) -> tuple[object, ...]:
 
 def _product(offer: Offer) -> tuple[object, ...]:
     """Return what is sold and where."""
-    place = region_key(offer.provider, offer.region)
+    place = place_of(offer)
     return (offer.gpu, offer.gpu_count, offer.gpu_fraction, offer.tier, place)

@@ -15,6 +15,7 @@ from pricing.verification.alike import (
     LEVELS,
     SAME_SHARE,
     Key,
+    device_of,
     is_beside,
     is_leap,
     is_same,
@@ -106,7 +107,7 @@ class Memory:
         own = series_of(price)
         if price.origin == Origin.SNAPSHOT:
             self._bundled[machine_of(price)].append(price)
-            self._collected.add(level_key(4, price)[1:])
+            self._collected.add(device_of(price))
         else:
             self._stood[own].append(price)
         if is_accepted(price.reasons) and (
@@ -142,7 +143,7 @@ class Memory:
             prices: Collection[KnownPrice] = self._verified[key].values()
             if is_by_place:
                 prices = [price for price in prices if is_beside(price, offer)] or prices
-            self._middles[here] = _middle(prices), self._is_collected(number, key, prices)
+            self._middles[here] = _middle(prices), self._is_collected(number, offer, prices)
         middle, is_collected = self._middles[here]
         return Recollection(
             level=number,
@@ -164,11 +165,11 @@ class Memory:
         late += [one for one in of_gpus if one.last_seen_at >= known.seen_at and is_beside(one, offer)]
         return any(is_same(usd_per_whole_gpu(offer), usd_per_whole_gpu(price)) for price in late)
 
-    def _is_collected(self, number: int, key: Key, prices: Collection[KnownPrice]) -> bool:
+    def _is_collected(self, number: int, offer: Offer, prices: Collection[KnownPrice]) -> bool:
         """Whether only bundled prices, and of other offers own ones of days at most, are known of the GPU."""
         since = self._before - (LONG_SPAN if number > 1 else timedelta(0))
         own = [price.first_seen_at for price in prices if price.origin != Origin.SNAPSHOT]
-        return key[1:5] in self._collected and all(first_seen_at > since for first_seen_at in own)
+        return device_of(offer) in self._collected and all(first_seen_at > since for first_seen_at in own)
 
     def waited(self, offer: Offer) -> Recollection | None:
         """Return the last other price of this very offer that waits; asked where none was ever verified."""

@@ -223,10 +223,8 @@ def _reject(connection: Connection, target: Any, waiting: Any | None) -> int | N
         # The provider shows another price by now, and of an offer one at most is held back.
         values = {"closed_at": max(target.last_seen_at, waiting.first_seen_at), "closed_why": "changed"}
         update_prices(connection, [target.id], values)
-    first_seen_at, before = (
-        target.first_seen_at,
-        _replaced(connection, target.series_id, target.first_seen_at),
-    )
+    first_seen_at = target.first_seen_at
+    before = _replaced(connection, target.series_id, first_seen_at)
     while before is not None and _is_its_figure(before, target):  # at another rate of exchange
         update_prices(connection, [before.id], {"verdict": str(Verdict.REJECTED)})
         first_seen_at = before.first_seen_at

@@ -8,10 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from pricing.offer import Offer, Verdict
-from pricing.parsing.regions import is_same_place, region_key
+from pricing.parsing.regions import is_same_place
 from pricing.parsing.witnessing import cloud_of
 from pricing.storage.memory import KnownPrice
-from pricing.verification.alike import is_same, plain_name
+from pricing.verification.alike import is_same, place_of, plain_name
 from pricing.verification.limits import WITNESS_AGE, WITNESS_RUNS, WITNESS_SHARE, WITNESS_SHARE_NEW
 from pricing.verification.recall import INDEPENDENT_AFTER, Recollection
 
@@ -44,7 +44,7 @@ class Witnesses:
         self._words: dict[tuple[object, ...], list[_Word]] = defaultdict(list)
         for prices in said.values():
             last = _last_word(prices)
-            place, name = region_key(provider, last.region), plain_name(last.instance_type)
+            place, name = place_of(last), plain_name(last.instance_type)
             self._words[_key(last)].append(_Word(last, place, name, _form(last.instance_type)))
 
     def of(self, offer: Offer) -> list[KnownPrice]:
@@ -54,7 +54,7 @@ class Witnesses:
         Else of what may be it under another name: not of another instance that the provider sells, nor where
         both names are of one form, as those of AWS.
         """
-        place, name = region_key(offer.provider, offer.region), plain_name(offer.instance_type)
+        place, name = place_of(offer), plain_name(offer.instance_type)
         here = [
             word
             for word in self._words.get(_key(offer), ())

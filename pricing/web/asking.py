@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from planner.catalogues.currencies import FxRate
 from pricing.errors import PricingError
@@ -18,7 +18,7 @@ from pricing.running.gather import PROVIDER_LIMIT_S, Fetcher, Gathered, fetch_pa
 from pricing.storage.memory import ProviderResult, RunStatus
 from pricing.web.addresses import LONG_SECRET, without_secrets
 
-__all__ = ["ASKING_LIMIT_S", "Answer", "ask", "ask_all", "guarded", "one_line"]
+__all__ = ["ASKING_LIMIT_S", "Answer", "Aside", "ask", "ask_all", "one_line"]
 
 logger = logging.getLogger(__name__)
 
@@ -80,29 +80,42 @@ def ask(
     seconds = time.monotonic() - begun
     if reason is not None:
         return Answer(_failed(provider, one_line(reason, keys), now, seconds), seconds)
-    result = ProviderResult(
-        provider=provider.name,
-        status=RunStatus.OK,
-        reason=None,
-        offers=tuple(found.offers),
-        problems=tuple(found.problems),
-        page_digests=found.page_digests,
-        missing=found.missing,
-        started_at=now,
-        finished_at=now + timedelta(seconds=seconds),
-    )
+    result = found.result(provider, now, now + timedelta(seconds=seconds))
     return Answer(result, seconds, tuple(_notes(found)))
 
 
-def guarded(what: str, asked: Callable[[], Brought]) -> tuple[Brought | None, str | None]:
-    """Return what asking brought, or why nothing: no fault in one list of a run ends the run."""
-    try:
-        return asked(), None
-    except PricingError as error:
-        return None, error.line
-    except Exception as error:
-        logger.debug("%s: a fault in its module", what, exc_info=True)
-        return None, one_line(f"a fault in its module: {type(error).__name__}: {error}", Keys())
+class Aside(Generic[Brought]):
+    """
+    A list of a run that is asked for in a thread, beside the providers.
+
+    Args:
+        what: Is asked for.
+        asked: Fetches and reads it.
+        limit_s: After so long the thread is left behind. [s]
+        late: The reason where nothing has come by then.
+    """
+
+    def __init__(self, what: str, asked: Callable[[], Brought], limit_s: float, late: str) -> None:
+        self._what, self._asked = what, asked
+        self._found: tuple[Brought | None, str | None] = None, late
+        self._until = time.monotonic() + limit_s
+        self._thread = threading.Thread(target=self._ask, name=what, daemon=True)
+        self._thread.start()
+
+    def found(self) -> tuple[Brought | None, str | None]:
+        """Return what came, or why nothing, once it has or its time is over."""
+        self._thread.join(max(0.0, self._until - time.monotonic()))
+        return self._found
+
+    def _ask(self) -> None:
+        """No fault in one list of a run ends the run."""
+        try:
+            self._found = self._asked(), None
+        except PricingError as error:
+            self._found = None, error.line
+        except Exception as error:
+            logger.debug("%s: a fault in its module", self._what, exc_info=True)
+            self._found = None, one_line(f"a fault in its module: {type(error).__name__}: {error}", Keys())
 
 
 def ask_all(

@@ -321,7 +321,7 @@ def test_an_error_of_several_lines_is_told_in_one() -> None:
             pytest.fail("nothing was read")
 
     assert Exchange(RateState(), Refusing(), NOW).report().reason == "said 503 later"
-    assert tokenprices.ask(Refusing()) == Brought(reason="said 503 later")
+    assert tokenprices.Asking(Refusing()).brought() == Brought(reason="said 503 later")
 
 
 def test_a_fault_in_reading_rates_is_a_reason_and_no_end_of_the_run() -> None:
